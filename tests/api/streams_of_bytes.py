@@ -1,13 +1,13 @@
-"""Random byte streams for proxies: requests whose ends two parsers may see in different places.
+"""Generator of random HTTP byte streams in which two parsers may disagree about where a request ends.
 
-Each request has a marker in its path, and so has each request that is hidden in a body, a header or a chunk.
-The log of a server then tells which of them it took for requests.
+Each stream contains real requests and requests hidden in a body, a header or a chunk. The path of each
+contains a marker, so the server's log shows which of them the server treated as requests.
 """
 
 import re
 from random import Random
 
-MARKER = re.compile(rb"[a-z]+-\d+[rh]\d+z")  # r: sent as a request; h: hidden in another one
+MARKER = re.compile(rb"[a-z]+-\d+[rh]\d+z")  # r: sent as a request; h: hidden inside another request
 _LENGTHS = (
     "{n}", "{n}", "{n}", "0", "1", "{less}", "{more}", "+{n}", "-{n}", "0{n}", "0x{n}", " {n} ", "{n}, {n}",
     "{n}, 0", "{n} 0", "{n};", "{n}.0", "{n}e0", "{n}\t", "{n}\x0b", "{n}\0", "{huge}", "\uff15", "",
@@ -62,15 +62,15 @@ _SPECIAL = (
 
 
 class Streams:
-    """Makes the streams of one client: the first `name` of their markers, from a seed."""
+    """Random streams for one client, generated from a seed. All markers begin with `name`."""
 
     def __init__(self, name: str, seed: str) -> None:
         self._name, self._random = name, Random(f"{seed} {name}")
         self._count = self._markers = 0
-        self._rate = 0.0  # how often something is not as it should be
+        self._rate = 0.0  # probability that a part of a request is malformed
 
     def next(self) -> list[bytes]:
-        """Return the next stream, in the pieces in which it is to be sent."""
+        """Return the next stream as a list of pieces, which the client sends one by one."""
         self._count, self._markers = self._count + 1, 0
         self._rate = self._random.choice((0.005, 0.02, 0.1))
         whole = "".join(self._request() for _ in range(self._random.randint(1, 4)))
@@ -82,7 +82,9 @@ class Streams:
         return [data[:cut], data[cut:]]
 
     def _pick(self, choices: tuple[str, ...]) -> str:
-        """Return the first choice, which is as it should be, or sometimes another one."""
+        """Return the first choice, which is well-formed. With the probability `_rate`, return any of the
+        choices.
+        """
         return self._random.choice(choices) if self._random.random() < self._rate else choices[0]
 
     def _path(self, kind: str) -> str:
@@ -105,7 +107,7 @@ class Streams:
         return self._pick(("", "\r\n", "\n", "\r", " ", "\x00")) + head + body
 
     def _framing(self) -> tuple[list[str], str]:
-        """Return the headers that say where a body ends, and the body."""
+        """Return the headers that specify the body's length, and the body."""
         kind = self._random.random()
         hidden = f"{self._hidden()}\r\n\r\n"
         if kind < 0.2:
@@ -141,7 +143,7 @@ class Streams:
         )
 
     def _disturbed(self, text: str) -> str:
-        """Return a text with a special character put in somewhere, mostly not; markers stay whole."""
+        """Return the text, sometimes with a special character inserted outside the markers."""
         if self._random.random() < 0.75:
             return text
         at = self._random.randrange(len(text))

@@ -1,4 +1,4 @@
-"""GET /access: what its caller may do, and with what."""
+"""Tests of `GET /access`, which lists the caller's permissions, content types and attributes."""
 
 from collections.abc import Callable
 
@@ -24,11 +24,12 @@ def test_access_shows_what_its_caller_may_do_and_nothing_else(make_api: Callable
     assert writer["caller"] == {"kind": "token", "name": "writer"}
     [note] = writer["contentTypes"]
     assert (note["path"], note["titleAttribute"]) == ("/api/notes", "text")
-    assert list(note["schema"]["attributes"]) == ["text"]  # It may not find authors.
+    # The caller has no permission to find authors, so the relation is left out.
+    assert list(note["schema"]["attributes"]) == ["text"]
     full = api.get("/access").data
     assert [t["uid"] for t in full["contentTypes"]] == ["api::author.author", "api::note.note"]
     assert [c["uid"] for c in full["components"]] == ["shared.seo"]
-    assert "readDraft" not in full["permissions"]["author"]  # It has no drafts.
+    assert "readDraft" not in full["permissions"]["author"]  # The content type has no drafts.
     assert full["permissions"]["history"] == ["read", "restore", "commit"]
 
 

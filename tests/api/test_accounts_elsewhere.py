@@ -1,4 +1,6 @@
-"""Accounts in a database elsewhere: while it says nothing, all that needs no accounts is answered."""
+"""Tests of accounts in a PostgreSQL database: requests that need no accounts succeed while it is
+unresponsive.
+"""
 
 import json
 import time
@@ -21,7 +23,7 @@ FILES = {
     "content/notes/one.md": "---\ntitle: first\n---\n",
 }
 PUBLIC = "note: [find, findOne, create], upload: [find], auth: [callback]"
-MANY = 60  # requests at once, more than there are threads
+MANY = 60  # simultaneous requests, more than the server has threads
 JSON = {"Content-Type": "application/json"}
 
 
@@ -40,7 +42,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def condition(port: int) -> str:
-    """That of the accounts, as a server says it."""
+    """Return the status of the accounts database that a server reports on its health page."""
     return str(json.loads(ask(port, "GET", "/_health/ready")[1])["data"]["accounts"])
 
 
@@ -84,7 +86,8 @@ def test_what_needs_no_accounts_is_answered_while_their_database_stands_still(
                 for method, path, body, status in free:
                     began = time.monotonic()
                     assert ask(port, method, path, body)[0] == status, path
-                    assert time.monotonic() - began < 2.4, path  # less than those wait
+                    # less than requests that need the accounts database wait
+                    assert time.monotonic() - began < 2.4, path
                 for answered, expected in waiting:
                     status, sent, told = answered.result()
                     assert status == expected
@@ -104,7 +107,7 @@ def test_what_needs_no_accounts_is_answered_while_their_database_stands_still(
 
 @contextmanager
 def machines(database: Postgres, root: Path, count: int, *, refresh: bool = False) -> Iterator[list[int]]:
-    """The ports of servers, each of a clone of its own, whose accounts are in one database."""
+    """Start servers, each with its own clone and all with the same accounts database. Yield their ports."""
     users = "{note: [find], auth: [changePassword, logout]}, editor: {note: [find], user: [find]}"
     site = f"accounts: {database.url}\nsearch: {{index: false}}\nauth: {{refresh: {str(refresh).lower()}}}\n"
     site += f"roles: {{public: {{{PUBLIC}}}, authenticated: {users}}}\n"
@@ -140,7 +143,9 @@ def test_what_is_taken_away_at_one_machine_is_refused_by_all_within_a_second(
         def everywhere(
             path: str, headers: dict[str, str], expected: int, change: Callable[[], object]
         ) -> None:
-            """All others, which have just answered something else, answer as expected after a change."""
+            """Apply a change, wait a second, and require that all other servers return the status `expected`.
+            Before the change, they must return a different status.
+            """
             for port in others * 5:
                 assert status(port, path, headers) != expected
             change()

@@ -1,4 +1,6 @@
-"""POST /api/…/actions/unpublish and …/discard: what becomes of the files, and of what is answered."""
+"""Tests of `POST /api/…/actions/unpublish` and `…/discard`: their effect on the files, and their
+responses.
+"""
 
 import json
 import subprocess
@@ -155,7 +157,7 @@ def test_what_can_not_be_discarded_is_refused(make_api: MakeApi) -> None:
 
 
 def in_french(files: dict[str, str]) -> dict[str, str]:
-    """The same site with all of the article in French as well."""
+    """Return the files of the site with an additional French version of the article `goemon`."""
     here = {k: v for k, v in files.items() if k.startswith("content/articles/goemon")}
     return {
         **files,
@@ -246,7 +248,8 @@ def test_roles(make_api: MakeApi, may: tuple[str, ...], unpublish: int, discard:
 def test_nothing_is_told_of_drafts_to_who_may_not_read_them(make_api: MakeApi) -> None:
     api = make_api(WITH_DRAFT)
     api.token("blind", may=["article.updateDraft", "article.find"])
-    for _ in range(2):  # whether there is a draft or not
+    # The first request discards the draft. The second finds no draft, but gets the same response.
+    for _ in range(2):
         answer = act(api, "articles/goemon/actions/discard", "blind")
         assert answer.data.keys() == {"id", "documentId"}
         assert "ETag" not in answer.headers

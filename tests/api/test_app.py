@@ -1,4 +1,4 @@
-"""The app as a whole: errors become one envelope, whatever went wrong, and nothing leaks."""
+"""Tests of the whole app: every error has the same envelope, and reveals nothing about the server."""
 
 import gzip
 from pathlib import Path

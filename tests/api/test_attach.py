@@ -1,4 +1,4 @@
-"""Uploads that name the document that is to have the files, of which nothing else changes."""
+"""Tests of uploads that attach the files to an existing document without changing anything else in it."""
 
 import io
 from pathlib import Path
@@ -57,7 +57,7 @@ def attach(api: Api, ref: str, key: Any, field: str, *names: str, who: str = "fu
 
 
 def held(api: Api, url: str, name: str = "pictures") -> Any:
-    """The names of the files that a document holds."""
+    """Return the names of the files in a document's media attribute."""
     document = api.get(f"{url}{'&' if '?' in url else '?'}populate={name}").data
     found = document[name]
     return [file["name"] for file in found] if isinstance(found, list) else found and found["name"]

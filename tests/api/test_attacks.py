@@ -1,6 +1,7 @@
-"""Attacks: whoever may not do a thing can't, whatever is sent as a file or a request.
+"""Tests of attacks: no file and no request lets callers exceed their permissions.
 
-What has tests of its own is not here: forged tokens, links, guessing, secrets, mistakes that leave nothing.
+Other modules test forged tokens, symbolic links, password guessing, secrets, and that failed requests change
+nothing.
 """
 
 import io
@@ -39,7 +40,7 @@ roles:
     upload: [upload, find]
 """,
 }
-# Who asks, and what that one may do; None stands for somebody whose credentials are not good.
+# The permissions of each caller. None: the caller's credentials are invalid.
 MAY: dict[str, frozenset[str] | None] = {
     "public": frozenset({"note.find", "note.findOne", "auth.callback"}),
     "user": frozenset({"note.find", "user.me"}),
@@ -58,7 +59,7 @@ MAY: dict[str, frozenset[str] | None] = {
     "blocked": None,
     "cut": None,
 }
-# Each request, and the permission that it needs.
+# The permission that each request needs.
 NEEDS: dict[tuple[str, str], str] = {
     ("GET", "/api/notes"): "note.find",
     ("HEAD", "/api/notes"): "note.find",
@@ -109,7 +110,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def other_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A site of which random requests may delete anything."""
+    """A separate site on which random requests may delete anything."""
     yield from make_api(tmp_path_factory.mktemp("site"))
 
 
@@ -140,7 +141,7 @@ def test_who_may_do_what(api: Api, who: str, method: str, path: str) -> None:
     if may is None:
         assert answer.status == 401
     elif NEEDS[method, path] in may:
-        # Without a right body there is nothing to do, so that nothing here changes for the others.
+        # The requests have no valid body, so they change nothing that later requests depend on.
         assert answer.status in (200, 204, 400, 404, 405), answer.body
     else:
         assert answer.status == 403, answer.body
@@ -180,7 +181,8 @@ def test_what_is_private_or_a_draft_is_told_to_nobody(api: Api, who: str, query:
                 data = answer.data if isinstance(answer.data, list) else [answer.data]
                 titles = {each.get("attributes", each).get("title") for each in data}
                 assert titles <= {"A", None}
-                assert len(data) == 0 or "yet" not in query  # Nothing is found by what is not shown.
+                # Filtering by a hidden value must not reveal any document.
+                assert len(data) == 0 or "yet" not in query
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
@@ -188,7 +190,7 @@ def test_no_answer_about_a_login_or_oneself_is_kept(api: Api, method: str) -> No
     paths = {str(rule) for rule in api.app.url_map.iter_rules() if "/auth/" in str(rule)} | {"/api/users/me"}
     assert len(paths) > 10
     for path in paths:
-        for who in ("public", "leaver", "full", "cut"):  # One of these requests ends the session.
+        for who in ("public", "leaver", "full", "cut"):  # One of the requests ends the session.
             answer = api.ask(method, path.replace("<provider>", "github"), who, json={})
             assert answer.headers["Cache-Control"] == "no-store", path
             assert "Authorization" in answer.headers["Vary"], path
@@ -240,7 +242,7 @@ def upload(api: Api, name: str, data: bytes, mime: str = "application/octet-stre
 
 
 def elsewhere(api: Api) -> set[Path]:
-    """Everything in the site but uploads and what Bifolio keeps for itself."""
+    """Return all paths in the site except uploads and Bifolio's internal files."""
     return {p for p in api.root.rglob("*") if not {"uploads", ".bifolio"} & set(p.parts)}
 
 
@@ -416,7 +418,8 @@ def test_no_request_is_answered_with_an_error_that_nobody_expected(other_api: Ap
     for _ in range(250):
         method, who = chance.choice(METHODS), chance.choice(("public", "reader", "editor", "full", "cut"))
         path = chance.choice(STARTS) + chance.choice(("", "", "", "/", f"/{quote(chance.choice(WORDS))}"))
-        path = "/" + path.lstrip("/")  # The client of the tests takes what is between two slashes for a host.
+        # The test client would interpret the part after two leading slashes as a host.
+        path = "/" + path.lstrip("/")
         options: dict[str, Any] = {}
         if method in ("POST", "PUT") and chance.random() < 0.8:
             options["json"] = {"data": value_of(chance)} if chance.random() < 0.7 else value_of(chance)

@@ -1,4 +1,4 @@
-"""POST /batch: several writes as one, as its clients see it."""
+"""Tests of `POST /batch`: clients can send several writes as one."""
 
 import json
 import re
@@ -38,7 +38,6 @@ FILES = {
 
 
 def op(method: str, path: str, data: Any = None, **more: Any) -> dict[str, Any]:
-    """One operation of a batch."""
     body = {} if data is None else {"body": {"data": data}}
     return {"method": method, "path": path, **body, **more}
 
@@ -48,7 +47,7 @@ def batch(api: Api, *operations: Any, who: str = "full", **more: Any) -> Answer:
 
 
 def texts(root: Path) -> dict[str, str]:
-    """The text of every file of the content."""
+    """Return the text of each file in `content/`, by path."""
     return {str(p.relative_to(root)): p.read_text() for p in (root / "content").rglob("*") if p.is_file()}
 
 
@@ -69,7 +68,7 @@ def test_documents_that_refer_to_those_made_before(make_api: MakeApi) -> None:
     assert [one["status"] for one in answer.data] == [201, 201, 200, 200, 204]
     assert article["body"]["data"]["documentId"] == article["documentId"] == french["documentId"]
     assert french["body"]["data"]["title"] == f"Un (voir {article['documentId']})"
-    # As it is after all of them: the fourth has given the article to somebody else.
+    # The response shows the article after all operations. The fourth operation has changed its author.
     assert article["body"]["data"]["author"]["documentId"] == "ada"
     assert gone == {"status": 204, "documentId": "bob", "etag": None, "body": None}
     assert api.get(f"/api/authors/{author['documentId']}?populate=articles").data["articles"] == []
@@ -176,7 +175,7 @@ def test_each_operation_is_permitted_by_itself(make_api: MakeApi) -> None:
         api, op("POST", "/api/authors", {"name": "y"}), op("DELETE", "/api/authors/ada"), who="writer"
     ).error
     assert (error["status"], error["details"]) == (403, {"operation": 1})
-    # What the writer may not find, it may not relate to, as in a single request.
+    # As in a single request, the writer can't relate to documents that it has no permission to find.
     related = op("POST", "/api/articles", {"author": "{{0.documentId}}"})
     error = batch(api, op("POST", "/api/authors", {"name": "y"}), related, who="writer").error
     assert (error["status"], error["message"]) == (400, "Invalid key author")
@@ -331,7 +330,7 @@ def test_a_large_batch_is_taken_from_who_may_write(tmp_path: Path) -> None:
 
 
 def status_of(address: str, token: str, body: bytes) -> int:
-    """The status of a batch that a server is sent."""
+    """Send a batch to a server and return the status code of the response."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     try:
         with urlopen(Request(f"{address}/batch", body, headers), timeout=30) as answer:
@@ -360,7 +359,7 @@ def test_more_files_than_one_batch_may_change(make_api: MakeApi) -> None:
     assert batch(api, operations[0]).status == 200
 
 
-# --- as single requests would -------------------------------------------------------------------
+# --- the same result as single requests -----------------------------------------------------------
 
 ARTICLES = documents(
     "articles", a0={"title": "Zero", "slug": "zero", "author": "ada"}, a1={"title": "One", "slug": "one"}

@@ -1,4 +1,6 @@
-"""Blocks: null stays null from bodies and from files, and what was sent as text is stored as what it is."""
+"""Tests of blocks: null stays null, and flags and numbers that are sent as strings are stored with their real
+type.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Media in a bucket over HTTP: uploads, what is answered of them, and a bucket that is away."""
+"""Tests of media in a bucket over HTTP: uploads, their responses, and an unreachable bucket."""
 
 import hashlib
 import io
@@ -45,7 +45,7 @@ def site_of(s3: S3, **media: str) -> dict[str, str]:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask a bucket that failed again at once, and give up soon."""
+    """Set short timeouts for a bucket, without retries or a pause after a failure."""
     monkeypatch.setattr(buckets, "BACKOFF_S", 0.0)
     monkeypatch.setattr(buckets, "REQUEST_TIMEOUT_S", 4)
     monkeypatch.setattr(buckets, "MAX_RETRIES", 0)
@@ -197,7 +197,7 @@ def test_a_bucket_that_is_away(tmp_path: Path, s3: S3, monkeypatch: pytest.Monke
         assert fetch(api, other["url"]).status == 503
         assert api.get("/_health/ready").data["media"] == "away"
         assert time.monotonic() - began < 60
-        assert fetch(api, kept["url"]).raw == b"one"  # of which this machine has a copy
+        assert fetch(api, kept["url"]).raw == b"one"  # This machine has a local copy of the file.
         assert len(api.get("/api/posts").data) == 1
         assert len(api.ask("GET", "/api/upload/files").body) == 2
     assert api.files == before
@@ -330,7 +330,8 @@ def test_what_is_kept_for_the_next_start(tmp_path: Path, s3: S3) -> None:
     api = make(tmp_path, site_of(s3))
     file = upload(api, (picture(), "a.png")).body[0]
     path = f"content{file['url']}.yaml"
-    os.utime(tmp_path / path, (1e9, 1e9))  # long ago, so that its time tells whether it has changed
+    # With an old timestamp, an unchanged signature proves that the file is unchanged.
+    os.utime(tmp_path / path, (1e9, 1e9))
     for _ in range(3):
         again = load(tmp_path, {})
         [found] = again.state.snapshot.media.values()

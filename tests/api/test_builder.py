@@ -1,4 +1,4 @@
-"""The types and components that clients generate code from."""
+"""Tests of the content types and components that the API lists for code generators."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def test_the_types_of_plugins_are_told(api: Api) -> None:
 
 
 def test_what_answers_have_is_told(api: Api) -> None:
-    """No attribute of files and users is answered with that their types are not told with."""
+    """Every attribute that responses contain for files and users must be listed in their content types."""
     for uid, type_ in api.site.current().schema.types.items():
         if uid.startswith("plugin::"):
             listed = api.get("/api/content-type-builder/content-types").data

@@ -1,4 +1,6 @@
-"""Kept answers: as fresh as the state, and never for somebody who may not see them."""
+"""Tests of cached responses: they are as fresh as the state, and never reach callers who may not
+read them.
+"""
 
 import gzip
 import itertools
@@ -60,7 +62,7 @@ def test_no_pair_of_identities_shares_what_one_may_not_see(api: Api) -> None:
     fresh = {}
     for name, headers in people.items():
         for path in PATHS:
-            api.site._replica.state = replace(api.site.state)  # another state: nothing is kept
+            api.site._replica.state = replace(api.site.state)  # a new state, for which nothing is cached
             answer = api.get(path, "public", headers=headers)
             fresh[name, path] = (answer.status, answer.raw)
     assert len({fresh[name, "/api/posts?populate=*"] for name in people}) > 2
@@ -141,9 +143,9 @@ def test_what_is_kept_has_a_limit(api: Api) -> None:
 
 
 def test_long_queries_take_no_more_than_the_limit(api: Api) -> None:
-    """Of 96 MB that a stranger sends, nothing stays but answers."""
+    """Send 96 MB of different queries: only the responses may remain in memory."""
     before, asked = resident(), create_environ("/api/posts")
-    for i in range(3000):  # without a test client, which takes most of the time to quote so long an address
+    for i in range(3000):  # no test client, because it takes long to quote such long URLs
         query = {"QUERY_STRING": f"nothing={i}&{'x' * 32_000}", "wsgi.input": BytesIO()}
         assert run_wsgi_app(api.app, {**asked, **query})[1] == "200 OK"
     kept = front(api).cache.of(api.site.state)
@@ -153,7 +155,7 @@ def test_long_queries_take_no_more_than_the_limit(api: Api) -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process takes, where the system says so."""
+    """Return this process's resident memory in bytes, or 0 if the system does not report it."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * resource.getpagesize() if status.exists() else 0
 

@@ -1,4 +1,4 @@
-"""Cache tags: an answer names everything whose change may change it."""
+"""Tests of cache tags: a response has the tag of everything that can change the response."""
 
 import json
 import random
@@ -61,14 +61,14 @@ roles: {public: {article: [find, findOne], author: [find, findOne], home: [find]
 
 
 def tags(answer: Answer) -> set[str]:
-    """The tags of an answer, without that of all answers."""
+    """Return a response's cache tags, except the tag that all responses have."""
     assert answer.status == 200, answer.body
     found = set(answer.headers["Cache-Tag"].split(", "))
     assert SITE_TAG in found
     return found - {SITE_TAG}
 
 
-# --- what answers carry --------------------------------------------------------------------------
+# --- tags of responses ----------------------------------------------------------------------------
 
 FILES = {
     **SCHEMAS,
@@ -111,7 +111,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
         ("/api/articles/a?populate=cover", {"article:a", "upload:a.txt"}),
         ("/api/articles/a?populate=card.author", {"article:a", "author:nell"}),
         ("/api/articles/a?populate=author.articles", {"article", "author:ida"}),
-        ("/api/articles/a?populate=tags", {"article:a", "tag"}),  # One of them is not there.
+        ("/api/articles/a?populate=tags", {"article:a", "tag"}),  # One of the related tags does not exist.
         (
             "/api/articles/a?populate[author][filters][articles][title]=A",
             {"article", "author:ida"},
@@ -172,7 +172,7 @@ def test_answers_have_no_tags_unless_the_site_asks_for_them(make_api: MakeApi) -
         assert "Cache-Tag" not in api.get(path).headers
 
 
-# --- no change without a tag -----------------------------------------------------------------------
+# --- every change has a tag -----------------------------------------------------------------------
 
 IDS = {"article": ["a", "b", "c"], "author": ["ida", "nell"], "tag": ["fog", "rain"], "home": ["home"]}
 NAMES = ["a.txt", "ida.txt"]
@@ -181,28 +181,28 @@ TIMESTAMPS = re.compile(rb'"(?:created|updated|published)At":"[^"]*"')
 
 
 class Chance:
-    """Random documents, changes and queries; the same ones for the same seed."""
+    """Generator of random documents, changes and queries. The same seed generates the same sequence."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.pick = self.random.choice
 
     def is_so(self, likely: float = 0.5) -> bool:
-        """True as often as it is likely."""
+        """Return True with the given probability."""
         return self.random.random() < likely
 
     def some(self, values: list[Any]) -> list[Any]:
-        """Some of the values, in any order."""
+        """Return a random selection of the values in random order."""
         return self.random.sample(values, self.random.randint(0, len(values)))
 
     def maybe(self, value: Any) -> Any:
-        """A value or none."""
+        """Return the value or None, each with a probability of one half."""
         return value if self.is_so() else None
 
     # Documents
 
     def file(self) -> tuple[str, str | None]:
-        """A path, and what is in it now; None: nothing."""
+        """Return a random path and the file's new content, or None if the file is to be deleted."""
         kind = self.pick(["article", "article", "article", "author", "tag", "home", "upload"])
         if kind == "upload":
             return f"content/uploads/{self.pick(NAMES)}", self.maybe(self.word() * self.pick([1, 2000]))
@@ -217,7 +217,7 @@ class Chance:
         return f"content/{kind}s/{name}.json", self.maybe(json.dumps(made))
 
     def schema(self) -> tuple[str, str]:
-        """A content type that has an attribute or not."""
+        """Return the schema of authors with or without the attribute `portrait`."""
         path = "content-types/author.json"
         described = json.loads(SCHEMAS[path])
         if self.is_so():
@@ -249,7 +249,7 @@ class Chance:
     # Queries
 
     def query(self, schema: Schema) -> tuple[str, str, dict[str, str]]:
-        """A path with a query string, who asks, and headers."""
+        """Return a path with a query string, the name of the caller, and the request headers."""
         kind = self.pick(["article", "article", "author", "tag", "home", "upload"])
         type_ = schema.types[UPLOAD if kind == "upload" else f"api::{kind}.{kind}"]
         path = {"home": "/api/home", "upload": "/api/upload/files"}.get(kind, f"/api/{kind}s")
@@ -265,7 +265,7 @@ class Chance:
         return f"{path}?{bracketed(params)}", who, headers
 
     def selection(self, schema: Schema, type_: Type, levels: int) -> dict[str, Any]:
-        """Filters, a sort key and what to populate."""
+        """Return random parameters for one level of a query: filters, sort key and populate."""
         found: dict[str, Any] = {}
         if self.is_so(0.3):
             found["filters"] = self.filter(schema, type_, 2)
@@ -279,7 +279,7 @@ class Chance:
         return found
 
     def node(self, schema: Schema, attribute: Attribute | None, levels: int) -> Any:
-        """What stands behind one attribute of populate."""
+        """Return a random populate value for one attribute."""
         if attribute is None or self.is_so(0.2):
             return "true"
         if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -291,12 +291,12 @@ class Chance:
         return self.selection(schema, target, levels - 1) or "true"
 
     def further(self, schema: Schema, type_: Type) -> list[tuple[str, Type]]:
-        """The attributes that lead on from a type, and where to."""
+        """Return the names and target types of all attributes that refer to another type."""
         found = ((n, target_of(schema, a)) for n, a in type_.attributes.items() if a.type != "dynamiczone")
         return [(name, target) for name, target in found if target is not None]
 
     def filter(self, schema: Schema, type_: Type, levels: int) -> dict[str, Any]:
-        """A filter by an own value, or through a relation."""
+        """Return a filter on a value of the type itself or on a related document."""
         further = self.further(schema, type_)
         if levels and further and self.is_so(0.7):
             name, target = self.pick(further)
@@ -306,7 +306,7 @@ class Chance:
         return {self.text(type_): {self.pick(["$eq", "$ne", "$gt"]): self.word()}}
 
     def path(self, schema: Schema, type_: Type, levels: int) -> str:
-        """A sort key."""
+        """Return a random sort key."""
         further = self.further(schema, type_)
         if levels and further and self.is_so(0.7):
             name, target = self.pick(further)
@@ -314,12 +314,12 @@ class Chance:
         return self.text(type_)
 
     def text(self, type_: Type) -> str:
-        """A text of a type."""
+        """Return the name of a type's first string or text attribute."""
         return next(name for name, a in type_.attributes.items() if a.type in ("string", "text"))
 
 
 def put(root: Path, path: str, text: str | None) -> None:
-    """Write a file that is to be another, or remove it."""
+    """Write a file if its content has changed, or delete the file if the text is None."""
     file = root / path
     if text is None:
         file.unlink(missing_ok=True)
@@ -329,7 +329,7 @@ def put(root: Path, path: str, text: str | None) -> None:
 
 
 def changed(api: Api, since: int) -> set[str]:
-    """The tags of all events after one."""
+    """Return the tags of all events after the event with the number `since`."""
     return {tag for event in api.get(f"/events?since={since}&limit=1000").data for tag in event["tags"]}
 
 
@@ -339,7 +339,9 @@ def ask(api: Api, queries: list[tuple[str, str, Mapping[str, str]]]) -> list[Ans
 
 @pytest.fixture(scope="module")
 def changing(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """A site whose changes are recorded; more than three documents at once make one event."""
+    """A site whose changes are recorded. If more than three documents change at once, they share
+    one event.
+    """
     settings_of_events = f"{SITE_YAML}events: {{bulk: 3}}\n"
     api = make(tmp_path_factory.mktemp("changing"), {**SCHEMAS, "site.yaml": settings_of_events})
     api.site.observe(Recorder(api.root))
@@ -350,7 +352,7 @@ def changing(tmp_path_factory: pytest.TempPathFactory) -> Api:
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_change_has_a_tag_of_every_answer_that_it_changes(changing: Api, seed: int) -> None:
-    """Every answer that differs after a change has a tag of an event."""
+    """If a change alters a response, the events of the change must contain one of the response's tags."""
     api, chance = changing, Chance(seed)
     shutil.rmtree(api.root / "content", ignore_errors=True)
     put(api.root, "content-types/author.json", SCHEMAS["content-types/author.json"])
@@ -370,5 +372,7 @@ def test_a_change_has_a_tag_of_every_answer_that_it_changes(changing: Api, seed:
 
 
 def shown(answer: Answer) -> bytes:
-    """An answer without timestamps, which may change with a file that says the same as before."""
+    """Return the response body without timestamps, which can change although the rest of a file has not
+    changed.
+    """
     return TIMESTAMPS.sub(b"", answer.raw)

@@ -1,4 +1,4 @@
-"""Threads that work for clients: in turn, and never all of them for one."""
+"""Tests of the threads that handle requests: clients take turns, and no client occupies all threads."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Which commit an answer is of, and requests that name one which it must have (docs/machines.md)."""
+"""Tests of the commit header in responses, and of requests that require a certain commit
+(docs/machines.md).
+"""
 
 import json
 import threading
@@ -36,7 +38,7 @@ def head(api: Api) -> str:
 
 
 def commit(api: Api, name: str) -> str:
-    """A commit that somebody makes with git, and that nobody has looked at yet."""
+    """Create a commit with git that the server has not yet noticed, and return its hash."""
     write(api.root, {"content/tags/red.json": f'{{"name": "{name}"}}'})
     git(api.root, "commit", "-qam", name)
     return head(api)

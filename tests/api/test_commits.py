@@ -1,4 +1,4 @@
-"""Writes that are committed (docs/history.md): with real repositories, through the API."""
+"""Tests of committed writes (docs/history.md), with real git repositories and through the API."""
 
 import errno
 import io
@@ -40,7 +40,9 @@ ARTICLES = {
 
 @pytest.fixture
 def made(make_api: MakeApi, tmp_path: Path) -> Callable[..., Api]:
-    """Makes a site in a repository of its own, with `before` done to it."""
+    """Return a function that creates a site in its own git repository. It first runs the callback `before` in
+    the folder.
+    """
 
     def make(files: dict[str, str] | None = None, before: Callable[[Path], object] = commit_all) -> Api:
         everything = {**ARTICLES, **EACH, ".gitignore": ".bifolio/\n", **(files or {})}
@@ -73,13 +75,13 @@ def rename(api: Api, title: str, name: str = "walk", **options: Any) -> Answer:
 
 
 def commits(api: Api, title: str) -> bool:
-    """Rename a document, and say whether that was committed at once."""
+    """Rename a document and return whether the change was committed immediately."""
     answer = api.put("/api/articles/walk", {"title": title})
     return answer.headers.get("Bifolio-Commit", "pending") != "pending"
 
 
 def sound(root: Path) -> None:
-    """Nothing is broken in a repository, and nothing of ours is left in it."""
+    """Require that the git repository is intact and contains no temporary files or refs from Bifolio."""
     git(root, "fsck", "--strict")
     assert not list(root.glob(".git/*.lock")) + list(root.glob(".git/bifolio-*"))
     assert "refs/bifolio" not in git(root, "for-each-ref")
@@ -208,7 +210,7 @@ def test_media(made: Callable[..., Api]) -> None:
     assert api.ask("DELETE", f"/api/upload/files/{file['id']}").headers["Bifolio-Commit"] == head(api.root)
     assert [line[0] for line in changed(api.root)] == ["D", "D"]
     assert status(api.root) == ""
-    assert len(list((api.root / ".bifolio/commits").iterdir())) == 1  # its lock
+    assert len(list((api.root / ".bifolio/commits").iterdir())) == 1  # only the lock file is left
 
 
 def test_what_git_ignores_is_not_committed(made: Callable[..., Api]) -> None:
@@ -294,7 +296,7 @@ def test_hooks_run(made: Callable[..., Api]) -> None:
 
 
 def commit_beside(api: Api, path: str, text: str) -> str:
-    """Return a shell command for a hook: somebody commits another file by hand."""
+    """Return a shell command with which a hook commits another file, as if a user did so by hand."""
     by_hand = f"env -u GIT_INDEX_FILE {shlex.quote(GIT)} -C {shlex.quote(str(api.root))}"
     done = api.root / ".git/done"
     return (
@@ -305,7 +307,7 @@ def commit_beside(api: Api, path: str, text: str) -> str:
 
 @pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
 def test_somebody_commits_while_a_hook_runs(made: Callable[..., Api], name: str) -> None:
-    """Neither commit undoes the other, and the index follows both."""
+    """Neither commit may undo the other, and git's index must match both."""
     api = made({"notes.txt": "0\n"})
     hook(api.root, name, commit_beside(api, "notes.txt", "by hand"))
     answer = rename(api, "New")
@@ -318,7 +320,7 @@ def test_somebody_commits_while_a_hook_runs(made: Callable[..., Api], name: str)
 
 
 def test_somebody_commits_a_file_that_a_hook_changes(made: Callable[..., Api]) -> None:
-    """Their version is not replaced: the hook runs again."""
+    """The version of the file that was committed by hand must be kept, because the hook runs again."""
     api = made({"notes.txt": "0\n"})
     blob = "$(echo hooked | git hash-object -w --stdin)"
     stage = f"[ -e .git/done ] || git update-index --cacheinfo 100644,{blob},notes.txt"
@@ -360,10 +362,10 @@ def test_what_a_hook_refuses_waits_while_others_are_committed(made: Callable[...
     assert rename(api, "Fine", "other").headers["Bifolio-Commit"] == head(api.root)
     assert (
         rename(api, "Better").headers["Bifolio-Commit"] == "pending"
-    )  # it is behind the one that is refused
+    )  # waits behind the rejected write to the same file
     (api.root / ".git/hooks/pre-commit").unlink()
     api.site.committer.commit_due()
-    assert len(api.site.committer.queue.pending()) == 2  # it is not asked again and again
+    assert len(api.site.committer.queue.pending()) == 2  # the hook is not called again for a rejected write
     api.site.committer._refused.clear()
     api.site.committer.commit_due()
     assert git(api.root, "log", "-2", "--format=%s").splitlines() == [
@@ -391,7 +393,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["links", "no links"])
 def links(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system with hard links, and one without."""
+    """Run the test with hard links, and on a simulated file system without hard links."""
 
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
@@ -410,7 +412,8 @@ def test_with_and_without_hard_links_each_write_is_a_commit(made: Callable[..., 
         sound(api.root)
     assert (api.root / ".git/index").stat().st_mode == mode
     file = api.root / "content/articles/walk.json"
-    file.write_text(file.read_text().replace("Newer", "Older"))  # git is to see it, though it is as long
+    # git must detect the change although the file size is unchanged
+    file.write_text(file.read_text().replace("Newer", "Older"))
     assert "walk.json" in status(api.root)
 
 
@@ -513,9 +516,10 @@ def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
     writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
     found = grouping.due(writes, timedelta(seconds=5), 100.0)
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
-    found = grouping.due(writes, timedelta(seconds=5), 8.5)  # b still writes, and a's last is behind that
+    # b is still writing, and a's last write comes after b's
+    found = grouping.due(writes, timedelta(seconds=5), 8.5)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
-    found = grouping.due(writes, timedelta(seconds=5), 2.5)  # The clock was set back since.
+    found = grouping.due(writes, timedelta(seconds=5), 2.5)  # The clock has been set back.
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
     found = grouping.due([pending(1, "a", "x"), pending(4, "b", "y")], timedelta(seconds=5), 7.0)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
@@ -525,7 +529,7 @@ def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
 def test_a_clock_that_is_set_back_keeps_the_order(
     made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, commit: str
 ) -> None:
-    """Another process, whose own last write is older, writes after the clock was set back an hour."""
+    """After the clock was set back by an hour, another process writes, whose own last write is older."""
     api = made({"site.yaml": EACH["site.yaml"].replace("each", commit)})
     (api.root / ".git/index.lock").write_text("somebody's")
     monkeypatch.setattr(committing, "GIT_LOCK_TIMEOUT_S", 0.0)
@@ -590,13 +594,13 @@ def test_a_commit_is_no_change_of_the_site(made: Callable[..., Api]) -> None:
 
 @pytest.mark.usefixtures("links")
 def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
-    """At every step of a write and its commit a process is killed; another finishes what it has begun."""
+    """Kill a process at every step of a write and its commit. Another process must finish the write."""
     api = made()
     kept = 0
     for step in range(1, 400):
         ended = killed_at(step, commits, api, f"Step {step}")
         api.site.refresh()
-        with api.site._locked():  # what any write does first
+        with api.site._locked():  # the first step of every write
             pass
         api.site.committer.commit_due()
         title = json.loads(api.read("content/articles/walk.json"))["title"]
@@ -615,7 +619,9 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
 def test_git_is_killed_while_it_moves_the_branch(
     made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, hooks: bool
 ) -> None:
-    """A power failure ends the server and its git command, and leaves the locks of both."""
+    """Simulate a power failure that ends the server and its git command, and leaves the lock
+    files of both.
+    """
     api = made()
     locks = [api.root / ".git" / name for name in ("HEAD.lock", "refs/heads/main.lock")]
     failure = f": >{locks[0]}; : >{locks[1]}; kill -9 $PPID; exit 1"
@@ -642,12 +648,12 @@ def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> No
     port = free_port()
     with serving(api.root, port):
         until(lambda: git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n')
-        until(lambda: status(api.root) == "")  # The index follows the branch.
+        until(lambda: status(api.root) == "")  # git's index must match the branch.
     sound(api.root)
 
 
 def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None:
-    """Several workers commit, somebody commits by hand beside them, and all are killed at any moment."""
+    """Kill several committing workers at a random moment, while commits are also created by hand."""
     api = made({"notes.txt": "0\n", "site.yaml": EACH["site.yaml"]})
     root, port, answered = api.root, free_port(), list[tuple[str, str]]()
     headers = {"Authorization": f"Bearer {api.tokens['full']}", "Content-Type": "application/json"}
@@ -675,7 +681,8 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
         deadline = time.monotonic() + 0.7 + round_ / 7
         while time.monotonic() < deadline:
             (root / "notes.txt").write_text(f"{time.monotonic()}\n")
-            with suppress(subprocess.CalledProcessError):  # the branch may have moved, or the index be locked
+            # the branch may have moved, or git's index may be locked
+            with suppress(subprocess.CalledProcessError):
                 git(root, "commit", "-qm", "by hand", "notes.txt")
             time.sleep(0.05)
         kill_all(process)
@@ -685,7 +692,7 @@ def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None
     with serving(root, port):
         until(lambda: not list((root / ".bifolio/commits").glob("*.kept")))
         until(lambda: "content" not in status(root))
-    assert len(answered) >= 4  # one in each round
+    assert len(answered) >= 4  # at least one in each round
     history = git(root, "log", "-p", "--format=%H")
     for title, commit in answered:
         assert f'"{title}"' in (history if commit == "pending" else git(root, "show", commit)), title

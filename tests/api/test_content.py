@@ -1,4 +1,4 @@
-"""The content API over HTTP: paths, methods, query strings, and what a client sees of them."""
+"""Tests of the content API over HTTP: paths, methods, query strings and headers."""
 
 import json
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""What site.yaml says for requests that do not: what reads populate, and the format of the answer."""
+"""Tests of the defaults in site.yaml for requests: what they populate, and the response format."""
 
 import json
 from pathlib import Path
@@ -94,7 +94,7 @@ def test_the_older_format_where_a_request_does_not_say(make_api: MakeApi) -> Non
     api = make_api({**FILES, "site.yaml": "api: {format: v4}\n"})
     plain = api.get("/api/articles/a?populate=author").body["data"]
     assert plain["attributes"]["author"]["data"]["attributes"]["name"] == "Ann"
-    for _ in range(2):  # the second is kept
+    for _ in range(2):  # the second response comes from the cache
         new = api.get("/api/articles/a?populate=author", headers={"Strapi-Response-Format": "v5"})
         assert new.body["data"]["author"]["name"] == "Ann"
         assert api.get("/api/articles/a?populate=author").body["data"] == plain

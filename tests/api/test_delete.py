@@ -1,4 +1,4 @@
-"""Deletions: of a locale that there is not, in every way to ask for one."""
+"""Tests of requests to delete a locale that does not exist."""
 
 from typing import Any
 

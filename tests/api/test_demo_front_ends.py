@@ -1,9 +1,12 @@
-"""The requests of two front ends that Strapi publishes as demonstrations, answered as their pages need them.
+"""Tests with the requests of two front ends that Strapi publishes as demonstrations.
 
-LaunchPad (Strapi 5) never says what to populate, since its server has middlewares that do; its requests
-are answered with `api.populate`. FoodAdvisor (Strapi 4) needs `api.format: v4`: it mixes the notations of
-populate, names what only some components have or none, and asks for documents by their numbers. The schemas
-have the attributes that the requests name.
+The responses must contain what the pages of the front ends need:
+- LaunchPad (Strapi 5) never sends a populate parameter, because middlewares on its Strapi server add one.
+  Here, `api.populate` takes their place.
+- FoodAdvisor (Strapi 4) needs `api.format: v4`. It mixes the notations of populate, populates attributes that
+  only some components have or that do not exist, and requests documents by number.
+
+The schemas have the attributes that the requests name.
 """
 
 import json
@@ -22,28 +25,28 @@ LOCALES = "locales: {default: en, available: [en, fr]}\n"
 
 
 def part(uid: str, *, many: bool = False) -> dict[str, Any]:
-    """A component attribute."""
+    """Return the schema of a component attribute."""
     return {"type": "component", "component": uid, "repeatable": many}
 
 
 def zone(*uids: str) -> dict[str, Any]:
-    """A dynamic zone."""
+    """Return the schema of a dynamic zone."""
     return {"type": "dynamiczone", "components": list(uids)}
 
 
 def localized(name: str, attributes: dict[str, Any], *, single: bool = False) -> dict[str, str]:
-    """The schema file of a type with drafts and locales, whose attributes all have a value per locale."""
+    """Return the schema file of a content type with drafts in which all attributes are localized."""
     own = {key: translated({"type": a} if isinstance(a, str) else a) for key, a in attributes.items()}
     return {f"content-types/{name}.json": schema(name, own, drafts=True, localized=True, single=single)}
 
 
 def categories(attributes: dict[str, Any]) -> dict[str, str]:
-    """The schema file of categories, whose plural is not their name and an s."""
+    """Return the schema file of categories, with the irregular plural `categories`."""
     return {"content-types/category.json": schema("category", attributes).replace("categorys", "categories")}
 
 
 def single(name: str, **values: Any) -> dict[str, str]:
-    """The file of a single type's document."""
+    """Return the file that contains a single type's document."""
     return {f"content/{name}.json": json.dumps(values)}
 
 
@@ -255,7 +258,7 @@ def launchpad(make_api: MakeApi) -> Api:
 
 
 def client_get(api: Api, path: str, query: str, who: str = "public") -> Answer:
-    """As the official client asks: encoded brackets, and two headers of its own."""
+    """Send a GET request as Strapi's official client does, with encoded brackets and its two headers."""
     headers = {"Content-Type": "application/json", "strapi-encode-source-maps": "false"}
     return api.get(f"/api/{path}?{urlencode(parse_qsl(query))}", who, headers=headers)
 
@@ -515,7 +518,7 @@ def foodadvisor(make_api: MakeApi) -> Api:
 
 
 def attributes(api: Api, path: str, who: str = "public") -> dict[str, Any]:
-    """The attributes of a single type or of the one document of a list."""
+    """Return the attributes of a single type, or of the only document in a list."""
     data = api.get(f"/api/{path}", who).data
     (one,) = data if isinstance(data, list) else [data]
     return one["attributes"]
@@ -588,7 +591,7 @@ def test_foodadvisor_links_to_the_other_locales(foodadvisor: Api) -> None:
     data = attributes(foodadvisor, f"restaurants?filters[slug]=pier&{RESTAURANT.format(locale='en')}")
     (other,) = data["localizations"]["data"]
     assert other["attributes"]["locale"] == "fr"
-    # It then asks for the other locale by the number of its entry.
+    # The front end then requests the other locale by its number.
     assert attributes(foodadvisor, f"restaurants/{other['id']}?locale=fr")["slug"] == "jetee"
 
 

@@ -1,4 +1,4 @@
-"""`?dryRun=true`: what a write would change in files, and nothing is written."""
+"""Tests of `?dryRun=true`: the response shows how a write would change the files, but nothing is saved."""
 
 import json
 from pathlib import Path
@@ -44,13 +44,13 @@ def api(tmp_path: Path) -> Api:
 
 
 def state_of(api: Api) -> dict[str, Any]:
-    """Everything on disk that a write could change."""
+    """Return all files that a write could change."""
     found = {p: p.read_bytes() for p in sorted(api.root.rglob("content/**/*")) if p.is_file()}
     return {str(path): data for path, data in found.items()}
 
 
 def trying(api: Api, method: str, path: str, body: Any = None, who: str = "full", **options: Any) -> Answer:
-    """The answer to a dry run, before and after which all files are the same."""
+    """Send a dry run, require that all files stay the same, and return the response."""
     before, number = state_of(api), api.site.state.snapshot.number
     mark = "&" if "?" in path else "?"
     answer = api.ask(method, f"{path}{mark}dryRun=true", who, json=body, **options)
@@ -60,7 +60,7 @@ def trying(api: Api, method: str, path: str, body: Any = None, who: str = "full"
 
 
 def changed(lines: list[str]) -> list[str]:
-    """The lines of a diff that are removed and added, without timestamps."""
+    """Return the removed and added lines of a diff, without timestamps."""
     return [line for line in lines if line[0] in "+-" and "At: " not in line and 'At": ' not in line]
 
 
@@ -236,7 +236,7 @@ def test_no_hash_of_a_password_is_in_a_diff(api: Api) -> None:
     assert "argon2" not in text
     assert "sesame" not in text
     assert changed(file["lines"])[-2:] == ["-key: (hidden 1)", "+key: (hidden anew)"]
-    assert "-secret" not in text  # It is private, and shown to who may read files.
+    assert "-secret" not in text  # The attribute is private, but callers who may read the files can see it.
     assert " secret: hush" in text
 
 

@@ -1,4 +1,4 @@
-"""One error body over every route: `{data: null, error: {status, name, message, details}}`."""
+"""Tests that errors on all routes have the body `{data: null, error: {status, name, message, details}}`."""
 
 import json
 import re
@@ -31,7 +31,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def check(answer: Answer, status: int) -> None:
-    """The body of an error is the envelope, and says the status that the answer has."""
+    """Require that the response is an error envelope with the given status."""
     assert answer.status == status, answer.body
     assert answer.headers["Content-Type"] == "application/json; charset=utf-8"
     assert answer.body.keys() == {"data", "error"}
@@ -56,7 +56,9 @@ NAMES = {
 
 
 def routes(api: Api) -> list[tuple[str, str]]:
-    """Every method and path of the app, with words that nothing is named in place of most variables."""
+    """Return every method and path of the app. Most variables in the paths are replaced by names that don't
+    exist.
+    """
     found = set()
     for operation in OPERATIONS:
         path = operation.rule
@@ -69,7 +71,7 @@ def routes(api: Api) -> list[tuple[str, str]]:
     return sorted(found)
 
 
-# What anybody is answered; everything else is refused.
+# Routes that are open to everybody, with their status. All other routes must reject the request.
 OPEN = {
     "/": 200,
     "/admin": 302,
@@ -80,7 +82,7 @@ OPEN = {
     "/_health/live": 204,
     "/_health/ready": 200,
     "/api/none": 404,
-    "/api/notes/actions/discard": 404,  # It is no single type.
+    "/api/notes/actions/discard": 404,  # `note` is not a single type.
     "/api/notes/actions/unpublish": 404,
     "/docs": 200,
     "/docs/": 302,
@@ -90,23 +92,23 @@ OPEN = {
     "/access": 200,
     "/openapi.json": 200,
     "/studio": 200,
-    "/studio/none": 200,  # The page itself tells what is not there.
+    "/studio/none": 200,  # The studio itself shows which page does not exist.
     "/studio/-/none/none": 404,
-    "/studio/-/session": 403,  # It must come from the page itself.
+    "/studio/-/session": 403,  # Only the studio's own pages may send this request.
     "/uploads/none": 404,
-    # There are sessions only where `auth.refresh` is set.
+    # Sessions exist only if `auth.refresh` is set.
     "/api/auth/logout": 404,
     "/api/auth/refresh": 404,
     "/api/auth/sessions": 404,
     "/api/auth/sessions/none": 404,
 }
-# The routes of content know all methods, to say which ones there are.
+# Content routes accept all methods, so that a 405 response can list the allowed ones.
 NO_METHODS = {("/api/notes", m) for m in ("DELETE", "PATCH", "PUT", "TRACE")}
 NO_METHODS |= {("/api/none", m) for m in ("DELETE", "PATCH", "POST", "PUT", "TRACE")}
 
 
 def check_refused(api: Api, who: str, opened: dict[str, int], refused: int) -> None:
-    """Every method of every route answers somebody who may do nothing with exactly one status."""
+    """Require that every route responds to a caller without permissions with exactly one status."""
     for method, path in routes(api):
         answer = api.ask(method, path, who)
         status = 405 if (path, method) in NO_METHODS else opened.get(path, refused)
@@ -123,7 +125,7 @@ def test_every_route_refuses_the_public_in_the_same_words(api: Api) -> None:
 
 
 def test_every_route_refuses_a_bad_token_in_the_same_words(api: Api) -> None:
-    # These say what their reader may do, so they have to know who that is.
+    # These responses depend on the caller's permissions, so invalid credentials are rejected.
     check_refused(api, "nonsense", {**OPEN, "/": 401, "/access": 401, "/openapi.json": 401}, 401)
 
 
@@ -229,6 +231,6 @@ def test_the_tree_of_errors_has_names_and_sentences() -> None:
         assert kind.status in HTTP_STATUS_CODES
         assert kind.name.endswith("Error")
         assert kind.default
-        if "__init__" not in vars(kind):  # others are told what to say
+        if "__init__" not in vars(kind):  # the other errors receive their message as an argument
             assert kind().message == kind.default
         assert kind.__name__ in (errors.__doc__ or "") or kind is errors.ApiError

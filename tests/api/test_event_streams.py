@@ -1,4 +1,6 @@
-"""Streams of events, from real servers: exact across workers and restarts, harmless whoever reads them."""
+"""Tests of event streams with real servers: exact across workers and restarts, and safe against misbehaving
+clients.
+"""
 
 import json
 import os
@@ -31,11 +33,11 @@ FILES = {
     "content/drafts/one.draft.md": "---\ntitle: first\n---\n",
 }
 ACCEPT = {"Accept": "text/event-stream"}
-Told = tuple[str, str, Any]  # the id of an event, its name and its data
+Told = tuple[str, str, Any]  # an event's id, name and data
 
 
 class Reader:
-    """A client that reads a stream of events."""
+    """A client that reads an event stream."""
 
     def __init__(
         self, port: int, path: str = "/events", token: str = "", method: str = "GET", **headers: str
@@ -59,7 +61,7 @@ class Reader:
         self.connection.close()
 
     def __iter__(self) -> Iterator[Told]:
-        """All that is told, until the server ends it."""
+        """Yield all events until the server closes the stream."""
         name, data, id_ = "", "", ""
         while line := self.answer.readline().decode():
             key, _, value = line.rstrip("\n").partition(": ")
@@ -79,7 +81,7 @@ class Reader:
 
 
 def save(root: Path, title: str, file: str = "notes/one.md") -> None:
-    """Edit a document as an editor of texts does."""
+    """Save a document as text editors do: write a new file, then rename it."""
     beside = root / "content" / f"{file}.new"
     beside.write_text(f"---\ntitle: {title}\n---\n")
     beside.replace(root / "content" / file)
@@ -137,7 +139,7 @@ def test_an_edit_is_told_to_whoever_may_see_it(root: Path) -> None:
 
 
 def beginning(port: int, head: str) -> bytes:
-    """What a client gets that sends a head of its own, up to the first event."""
+    """Send a request with a custom head and return the response up to the first event."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
         client.sendall(f"{head}\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n".encode())
         taken = b""
@@ -202,7 +204,7 @@ def test_there_are_so_many_streams_and_no_more(root: Path) -> None:
         assert {reader.next()[1] for reader in readers} == {"welcome"}
         with Reader(port) as refused:
             assert (refused.answer.status, refused.answer.headers["Retry-After"]) == (503, "5")
-        readers[0].close()  # It has left.
+        readers[0].close()  # The client closes the stream.
 
         def is_taken() -> bool:
             with Reader(port) as reader:
@@ -241,7 +243,7 @@ def test_no_client_takes_them_all(root: Path) -> None:
 
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 def test_clients_that_left_at_once_are_not_counted(root: Path, reset: bool) -> None:
-    """The requests arrive while the one worker is busy with those before, after their clients have left."""
+    """The only worker is busy, so it reads some requests only after their clients have disconnected."""
     port, output = free_port(), root.parent / "log"
     (root / "site.yaml").write_text("roles:\n  public: {note: [find], metrics: [read]}\n")
     asked = b"GET /events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
@@ -306,7 +308,8 @@ def test_a_server_with_many_streams_ends_soon(root: Path, count: int) -> None:
         ends = [list(reader) for reader in readers]
         assert {(name, data["reason"]) for end in ends for _, name, data in end} == {("goaway", "shutdown")}
         assert all(len(end) == 1 for end in ends)
-        assert len({end[0][2]["retry"] for end in ends}) > count / 10  # so that they do not come back at once
+        # so that the clients do not all reconnect at the same moment
+        assert len({end[0][2]["retry"] for end in ends}) > count / 10
     finally:
         process.kill()
         for reader in readers:

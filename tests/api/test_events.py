@@ -1,4 +1,4 @@
-"""GET /events: what has changed, to those who may see it."""
+"""Tests of `GET /events`: callers see only the changes that they have permission to see."""
 
 import json
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ FILES = {
 
 @pytest.fixture
 def make_site(tmp_path: Path, accounts: str) -> MakeSite:
-    """Makes sites with either kind of log."""
+    """Return a function that creates a site with the parametrized kind of event log."""
     return lambda files: load(tmp_path, with_accounts(files, accounts))
 
 
@@ -50,7 +50,7 @@ def told(api: Api, query: str = "", who: str = "full") -> list[tuple[str, str, s
 
 
 def make_all(api: Api) -> Mapping[str, str]:
-    """A published note, a draft, and a dossier; their ids."""
+    """Create a published note, a draft and a dossier, and return their ids."""
     note = api.post("/api/notes", {"title": "One"}).data["documentId"]
     draft = api.post("/api/notes?status=draft", {"title": "Two"}).data["documentId"]
     dossier = api.post("/api/dossiers", {"title": "D"}).data["documentId"]
@@ -70,7 +70,7 @@ def test_everybody_is_told_what_they_may_see(api: Api) -> None:
     assert told(api, who="public")[-1] == ("entry.delete", ids["note"], "published")
     assert ("entry.create", ids["draft"], "draft") in told(api, who="editor")
     assert ("entry.delete", ids["draft"], "draft") in told(api, who="editor")
-    assert len(told(api, who="public")) == 3  # nothing of what is private
+    assert len(told(api, who="public")) == 3  # no events about private attributes
     assert ("entry.update", ids["note"], "published") not in told(api, who="editor")
     assert {event[1] for event in told(api)} == set(ids.values())
     assert api.get("/events", "nobody").status == 403
@@ -198,15 +198,16 @@ def test_names_that_are_or_were_hidden_are_not_told_after_a_change_of_the_schema
         write(api.root, {**collection("note", attributes), "content/notes/n.json": json.dumps(values)})
         api.site.refresh()
 
-    change({"title": STRING}, {"title": "One"})  # Attributes and values are removed together.
+    # The schema's attributes and the document's values are removed in the same change.
+    change({"title": STRING}, {"title": "One"})
     assert (changed("public"), changed("finder")) == ([["bygone"]], [["bygone", "file", "about"]])
     change(before, full)
     change({**before, "secret": STRING, "pin": STRING}, {**full, "title": "2", "secret": "T", "pin": "Q"})
-    assert changed("public")[-1] == ["title"]  # The values before were private.
+    assert changed("public")[-1] == ["title"]  # The previous values were private.
     change({**before, "secret": STRING, "pin": STRING}, {**full, "title": "3", "secret": "U", "pin": "R"})
     assert changed("public")[-1] == ["title", "secret", "pin"]
     change(before, {**full, "title": "4", "secret": "V", "pin": "S"})
-    assert changed("public")[-2:] == [["title"], ["title"]]  # In an earlier event, too.
+    assert changed("public")[-2:] == [["title"], ["title"]]  # This also applies to the earlier event.
 
 
 def test_a_relation_stays_hidden_in_earlier_events_when_it_is_removed(make_api: MakeApi) -> None:
@@ -244,7 +245,7 @@ def test_a_reader_goes_on_where_it_was(api: Api) -> None:
     hidden = api.get("/events?since=4", "public").body
     assert (
         hidden["meta"]["last"] == api.get("/events?since=4").body["meta"]["last"]
-    )  # past what it may not see
+    )  # after the events that the caller has no permission to see
 
 
 SELECTIONS: Mapping[str, list[str]] = {

@@ -1,4 +1,4 @@
-"""One way out: what the answers of every route have in common, whatever the site is like."""
+"""Tests of what the responses of all routes have in common, on different sites."""
 
 import gzip
 import json
@@ -51,7 +51,7 @@ SITES = {
     "origins": f"api: {{cors: ['{ORIGIN}', 'https://second.org']}}\n",
     "both": f"api: {{cors: ['{ORIGIN}'], rate_limit: 100000 per minute}}\n",
 }
-# A path of every route that is read, and its status.
+# One path for each readable route, with the expected status.
 READS = {
     "/": ("/", 200),
     "/_health": ("/_health", 204),
@@ -83,12 +83,12 @@ READS = {
     "/api/users-permissions/roles/<key>": ("/api/users-permissions/roles/1", 200),
     "/api/users/<user:key>": ("/api/users/1", 200),
     "/api/users/count": ("/api/users/count", 200),
-    "/api/users/me": ("/api/users/me", 401),  # a token is nobody
+    "/api/users/me": ("/api/users/me", 401),  # an API token is not a user
     "/access": ("/access", 200),
     "/docs": ("/docs", 200),
     "/docs/": ("/docs/", 302),
     "/docs/<name>": ("/docs/page.css", 200),
-    "/branches": ("/branches", 409),  # in no repository
+    "/branches": ("/branches", 409),  # the site is not in a git repository
     "/branches/<path:name>/changes": ("/branches/main/changes", 409),
     "/events": ("/events", 200),
     "/events/tags": ("/events/tags?of=/api/notes", 200),
@@ -165,7 +165,9 @@ def ask(apis: dict[str, Api]) -> Ask:
 
 
 def of_every_read(check: Callable[..., None]) -> Callable[..., None]:
-    """Make one test of a check of a site and a read, `check(ask, site, name, …)`: it names all that fail."""
+    """Decorator: run `check(ask, site, name, …)` for each site and read, and report all failures
+    in one test.
+    """
 
     @wraps(check)
     def test(ask: Ask, **more: Any) -> None:
@@ -177,13 +179,13 @@ def of_every_read(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def only(headers: Headers, name: str) -> str:
-    """The one value of a header."""
+    """Return the header's value. The header must occur exactly once."""
     (value,) = headers.getlist(name)
     return value
 
 
 def without(headers: Headers, *names: str) -> list[tuple[str, str]]:
-    """Headers but those that are different each time, and some more."""
+    """Return the headers without the given ones and without those that differ in every response."""
     left_out = {"Date", "X-RateLimit-Remaining", "Retry-After", "X-RateLimit-Reset", "Expires", *names}
     return sorted((name, value) for name, value in headers.items() if name not in left_out)
 
@@ -303,7 +305,9 @@ def test_a_browser_is_told_what_it_may_send(ask: Ask, site: str, name: str) -> N
 
 
 def test_unreadable_accounts_are_told_once(apis: dict[str, Api], caplog: pytest.LogCaptureFixture) -> None:
-    """Every route that asks who is there fails where the accounts can't be read, and does so once."""
+    """If the accounts can't be read, every route that identifies the caller fails, but the error is logged
+    only once.
+    """
     api = apis["plain"]
     api.accounts.close()
     database = Path(api.site.root / ".bifolio/accounts.db")
@@ -371,11 +375,11 @@ def test_a_write_has_an_entity_tag_and_is_kept_by_nobody(make_api: MakeApi) -> N
         json={"data": {"title": "D"}},
         headers={"If-None-Match": written.headers["ETag"]},
     )
-    assert again.data["title"] == "D"  # If-None-Match is a reader's
+    assert again.data["title"] == "D"  # only reads use If-None-Match
 
 
 def test_a_request_sees_one_state(make_api: MakeApi) -> None:
-    """Also where the site changes while it is answered, and the next request sees the change."""
+    """If the site changes during a request, only the next request sees the change."""
     api = make_api(FILES)
 
     @api.app.get("/titles")

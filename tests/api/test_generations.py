@@ -1,4 +1,6 @@
-"""A large site whose content type changes: other workers take the place of all, and no client notices."""
+"""Tests of generations: after a schema change on a large site, new workers replace all workers unnoticed by
+clients.
+"""
 
 import json
 import os
@@ -57,10 +59,12 @@ class Server:
         return HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def send(self, method: str, path: str, data: Any = None, on: HTTPConnection | None = None) -> Any:
-        """The JSON of an answer, on a connection of its own where none is given."""
+        """Send a request and return the response's JSON. Without the parameter `on`, open a new
+        connection.
+        """
         connection = on or self.connect()
         if connection.sock and are_heard([connection.sock]):
-            connection.close()  # The server has closed it while nothing was sent; it is opened anew.
+            connection.close()  # The server closed the idle connection; reopen it.
         try:
             sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
             body = None if data is None else json.dumps({"data": data})
@@ -74,16 +78,16 @@ class Server:
                 connection.close()
 
     def extras(self, name: str = "extra") -> set[int | None]:
-        """What twenty answers have in an attribute, so that each worker gives some."""
+        """Return an attribute's values in twenty responses, so that every worker responds at least once."""
         return {self.send("GET", LIST)["data"][0].get(name) for _ in range(20)}
 
     def change(self, **attributes: str) -> None:
-        """Give the type some attributes more than it had at first."""
+        """Add attributes to the original content type."""
         write(self.root, {"content-types/.new": schema("note", NOTE | attributes)})
         (self.root / "content-types/.new").replace(self.root / TYPE)
 
     def begun(self) -> int:
-        """The process that reads the site anew, once there is one."""
+        """Wait for a new generation to start, and return the id of the process that loads the site."""
         before = set(self.generations)
         until(lambda: self.generations - before)
         return max(self.generations - before)
@@ -105,7 +109,7 @@ def test_nobody_is_refused_and_every_write_is_in_the_next_answer(server: Server)
     stopped, done = threading.Event(), Counter[str]()
 
     def read(name: str) -> None:
-        """Read again and again on one connection."""
+        """Send read requests on one connection until the test ends."""
         connection = server.connect()
         while not stopped.wait(0.001):
             assert server.send("GET", LIST, on=connection)["meta"]["pagination"]["total"] == COUNT
@@ -131,7 +135,7 @@ def test_nobody_is_refused_and_every_write_is_in_the_next_answer(server: Server)
                 before = server.workers
                 server.change(**attributes)
                 until(lambda: server.extras() == {shown}, 90)  # noqa: B023
-                # Those before may answer as before until they end, also twenty times in a row.
+                # Until the old workers exit, they may return old responses, even twenty times in a row.
                 until(lambda: len(server.generations) == 1 and not server.workers & before, 60)  # noqa: B023
                 assert not any(map(is_alive, before))
             until(lambda: all(done[name] > 3 or one.done() for name, one in at_work.items()), 60)

@@ -1,4 +1,4 @@
-"""POST /git/hook: signed as the hosts of repositories do, it has the remote asked at once."""
+"""Tests of `POST /git/hook`: requests signed as git hosting services do make the server fetch immediately."""
 
 import hmac
 import json
@@ -60,7 +60,7 @@ def test_a_push_that_is_signed_wakes_who_follows(api: Api, pipe: Pipe, header: s
     signed = WORD if header == "X-Gitlab-Token" else prefix + digest(body)
     assert send(api, body, {header: signed}).status == 202
     assert woken(pipe)
-    assert send(api, body, {header: signed}).status == 202  # Told twice, it is asked twice.
+    assert send(api, body, {header: signed}).status == 202  # Two notifications cause two fetches.
     wrong = "wrong" if header == "X-Gitlab-Token" else prefix + digest(body, "wrong")
     assert woken(pipe)
     refused = send(api, body, {header: wrong})

@@ -1,4 +1,4 @@
-"""The hash of a password whose attribute is none any more: in no read, whatever asks for it."""
+"""Tests that no read returns a password hash, even if its attribute has been removed from the schema."""
 
 import json
 from collections.abc import Iterator

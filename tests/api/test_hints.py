@@ -1,4 +1,6 @@
-"""What a server logs of requests that do not do what their sender wants, each once."""
+"""Tests of the hints that a server logs, once each, about requests that probably don't do what the client
+intends.
+"""
 
 from functools import partial
 from pathlib import Path

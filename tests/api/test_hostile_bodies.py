@@ -1,4 +1,6 @@
-"""Bodies and heads that are sent to hurt: compressed, endless, in broken chunks, a byte at a time by many."""
+"""Tests of malicious bodies and heads: compressed, endless, in broken chunks, or sent very slowly by many
+clients.
+"""
 
 import gzip
 import re
@@ -20,7 +22,7 @@ CHUNKED = "Transfer-Encoding: chunked"
 CLOSE = "Connection: close"
 NEXT = head("GET", "/api/notes/one", CLOSE)
 DRIPPERS = 50
-ZSTD = b"\x28\xb5\x2f\xfd\x04\x58" + b"\x02\x00\x10\x00" * 1000  # frames that repeat one byte
+ZSTD = b"\x28\xb5\x2f\xfd\x04\x58" + b"\x02\x00\x10\x00" * 1000  # frames that each repeat a single byte
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +122,7 @@ ENDLESS = {
 
 @pytest.mark.parametrize(("begin", "again"), ENDLESS.values(), ids=ENDLESS)
 def test_what_has_no_end_is_cut_off(server: Server, begin: bytes, again: bytes) -> None:
-    """The server ends the connection long before a timeout would."""
+    """The server must close the connection long before a timeout expires."""
     before, began = server.memory, time.monotonic()
     with server.connect(begin) as client, suppress(ConnectionError):
         for _ in range(4_000_000 // len(again)):
@@ -163,7 +165,7 @@ def test_many_who_send_a_byte_now_and_then_are_given_up_and_keep_nobody_waiting(
 
 
 def drip(client: socket.socket, byte: bytes) -> bool:
-    """Send a byte; return whether the server has closed the connection."""
+    """Send one byte and return whether the server has closed the connection."""
     client.setblocking(False)
     with suppress(BlockingIOError):
         try:

@@ -1,6 +1,7 @@
-"""Pictures that are sent to hurt: too large, too many frames, script and entities, two kinds in one.
+"""Tests of malicious pictures: too large, too many frames, scripts, entities, or two file types in one.
 
-Each is taken within seconds, decoded by nothing in the server, and served as what it is, without script.
+The server must store each picture within seconds without decoding it, and serve it with its real type and
+without scripts.
 """
 
 import io
@@ -51,14 +52,14 @@ def long_gif(frames: int) -> bytes:
 
 
 def entities() -> bytes:
-    """A drawing whose entities unpack to gigabytes."""
+    """Return an SVG picture whose entities expand to gigabytes."""
     names = "abcdefghij"
     steps = [f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in pairwise(names)]
     kinds = '<!ENTITY a "aaaaaaaaaa">' + "".join(steps)
     return f"<!DOCTYPE svg [{kinds}]>".encode() + SVG % (b"&j;", b"&j;")
 
 
-# By name: the file, how it is served, and its width if that can be told.
+# By name: the file, its type when served, and its width (None: unknown).
 PICTURES: dict[str, tuple[bytes, str, int | None]] = {
     "pixels.png": (huge_png(30_000), "image/png", None),
     "frames.gif": (long_gif(10_000), "image/gif", 16),

@@ -1,4 +1,4 @@
-"""No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
+"""Tests of the HTTP server: slow clients occupy no thread, and the protocol works as clients expect."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
 from tests.waiting import are_heard, until
 
-MANY = 40  # clients, more than there are threads
+MANY = 40  # more clients than the server has threads
 LARGE = 50_000_000
 LIMIT = 60_000_000
 FILES: dict[str, str | bytes] = {
@@ -42,10 +42,10 @@ FILES: dict[str, str | bytes] = {
     "content/uploads/digits.txt": "0123456789",
     "content/uploads/empty.txt": "",
 }
-# The limits of a server that is not to be waited for.
+# Short timeouts, so that the tests need not wait.
 SOON = "from server.api.serving import bodies, connection; connection.HEAD_TIMEOUT_S = 0.7; "
 SOON += "bodies.PROGRESS_TIMEOUT_S, bodies.BODY_TIMEOUT_S = 0.7, 1.5"
-PATIENCE_S = 60.0  # of a client, for a machine on which others compute
+PATIENCE_S = 60.0  # a client's timeout, long enough for a busy machine
 
 
 class Server:
@@ -66,12 +66,12 @@ class Server:
         return client
 
     def exchange(self, data: bytes) -> bytes:
-        """All that comes back of what is sent, until the server closes."""
+        """Send data and return everything that the server sends until it closes the connection."""
         with self.connect(data) as client:
             return receive(client)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, bytes, Any]:
-        """(status, body, headers) of a request with the token."""
+        """Send a request with the token. Return the response's status, body and headers."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
         try:
             sent = {"Authorization": f"Bearer {self.token}", **headers}
@@ -91,14 +91,14 @@ class Server:
 
     @property
     def memory(self) -> int:
-        """The largest that the worker has been, in bytes."""
+        """The worker's peak memory in bytes."""
         (worker,) = workers(self.process.pid)
         status = Path(f"/proc/{worker}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def receive(client: socket.socket) -> bytes:
-    """What comes until the other side closes."""
+    """Return everything that arrives until the other side closes the connection."""
     data = b""
     while part := client.recv(65536):
         data += part
@@ -143,7 +143,7 @@ def test_slow_clients_do_not_keep_others_waiting(server: Server, sent: bytes) ->
         for _ in range(MANY):
             stack.enter_context(server.connect(sent))
         time.sleep(0.3)
-        assert server.put("meanwhile") == 200  # within the 10 s that a connection waits here
+        assert server.put("meanwhile") == 200  # within 10 s, the timeout of a connection here
         assert server.title == "meanwhile"
 
 
@@ -155,7 +155,7 @@ def test_a_large_file_is_not_in_memory_for_those_who_read_slowly(server: Server)
         time.sleep(0.5)
         assert server.memory < 4 * LARGE
         read = 0
-        while read < LARGE:  # Who reads on gets the rest.
+        while read < LARGE:  # A client that continues to read gets the rest.
             read += len(clients[0].recv(65536))
 
 
@@ -246,7 +246,9 @@ def test_conditions_that_can_not_be_read_are_refused(server: Server, name: str) 
 
 
 def test_a_header_with_an_underscore_is_none(server: Server) -> None:
-    """A proxy overwrites `X-Forwarded-Proto`; a client must not say it beside that in another spelling."""
+    """Ignore headers with underscores. Otherwise a client could bypass a proxy that overwrites
+    `X-Forwarded-Proto` by also sending `X_Forwarded_Proto`.
+    """
     for name, believed in (("X-Forwarded-Proto", True), ("X_Forwarded_Proto", False)):
         headers = server.ask("GET", "/api/notes/one", **{name: "https"})[2]
         assert ("Strict-Transport-Security" in headers) == believed, name
@@ -260,7 +262,8 @@ def test_a_header_with_an_underscore_is_none(server: Server) -> None:
 def test_a_head_has_a_largest_size(server: Server) -> None:
     for size, status in ((30_000, b"200"), (300_000, b"431")):
         sent = head("GET", "/api/notes/one", "Connection: close", f"X-Large: {'a' * size}")
-        with server.connect() as client, suppress(ConnectionError):  # It may close before all is sent.
+        # The server may close the connection before the client has sent everything.
+        with server.connect() as client, suppress(ConnectionError):
             client.sendall(sent)
             assert client.recv(12)[9:] == status
 
@@ -423,7 +426,9 @@ def test_a_type_whose_name_begins_like_uploads_is_content(server: Server) -> Non
 
 
 def test_a_body_counts_until_it_is_closed(tmp_path: Path) -> None:
-    """It may wait for a thread after it has arrived. Bodies in memory have a limit of their own."""
+    """A body counts towards the limits until it is closed, because it may wait for a thread after it has
+    arrived. Bodies in memory have their own limit.
+    """
 
     class Sender:
         def __init__(self, *parts: bytes) -> None:
@@ -459,7 +464,7 @@ def test_large_bodies_leave_room_for_small_ones(tmp_path: Path) -> None:
     small = json.dumps({"data": {"title": "later"}}) + " " * 30_000
     try:
         with server.connect(begun):
-            time.sleep(1)  # until it has been received
+            time.sleep(1)  # until the server has received the request
             with server.connect(large) as client:
                 assert client.recv(12) == b"HTTP/1.1 503"
             assert (
@@ -479,7 +484,7 @@ def test_a_large_upload_is_not_in_memory(server: Server) -> None:
     assert status == 201
     assert json.loads(answer)[0]["size"] == 40_000.0
     assert server.memory - before < 15_000_000
-    # Requests that earlier tests have left may still remove theirs.
+    # Abandoned requests from earlier tests may still be deleting their files.
     until(lambda: not list((server.root / ".bifolio/incoming").iterdir()))
 
 
@@ -500,7 +505,7 @@ def test_what_has_begun_is_finished_when_the_server_ends(tmp_path: Path) -> None
     form = b"data[title]=last"
     told = head("PUT", "/api/notes/one", FORM, f"Content-Length: {len(form)}", "Expect: 100-continue")
     with running.connect(told + form[:4]) as client:
-        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"  # It waits for the body.
+        assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"  # The server waits for the body.
         running.process.terminate()
         time.sleep(0.5)
         client.sendall(form[4:])
@@ -518,7 +523,8 @@ def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
         with ExitStack() as stack:
             for _ in range(300):
                 stack.enter_context(running.connect())
-            until(lambda: running.put("meanwhile") == 200)  # when those that send nothing were given up
+            # once the server has closed the silent connections
+            until(lambda: running.put("meanwhile") == 200)
             assert running.title == "meanwhile"
     finally:
         stop(running.process)
@@ -542,7 +548,7 @@ def test_a_client_with_all_connections_keeps_nobody_out(tmp_path: Path, sent: by
 
 
 def costly(name: str) -> bytes:
-    """A request that looks for many texts, none of which was ever asked for."""
+    """Return a request with many filters that has never been sent before, so no cache can help."""
     filters = "&".join(f"filters[$and][{n}][title][$notContainsi]={name}{n}" for n in range(90))
     return head("GET", f"/api/notes?{filters}")
 
@@ -575,7 +581,7 @@ def test_a_client_with_many_costly_requests_takes_no_place_of_another(large: Ser
     with ExitStack() as stack:
         many = [stack.enter_context(large.connect(costly(f"first{n}"))) for n in range(MANY)]
         began = time.monotonic()
-        until(lambda: are_heard(many))  # The first one is refused: no more may wait.
+        until(lambda: are_heard(many))  # The first rejection arrives, because the queue is full.
         other = socket.create_connection(("127.0.0.1", large.port), PATIENCE_S, ("127.0.0.2", 0))
         with other:
             other.sendall(costly("other"))
@@ -609,7 +615,7 @@ def test_nothing_more_is_done_for_clients_that_have_left(large: Server) -> None:
 def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_path: Path) -> None:
     with ExitStack() as stack:
         database = stack.enter_context(socket.socket())
-        database.bind(("127.0.0.1", 0))  # Connections are refused until it listens.
+        database.bind(("127.0.0.1", 0))  # The socket refuses connections until it listens.
         url = f"postgresql://bifolio@127.0.0.1:{database.getsockname()[1]}/bifolio"
         site = f"accounts: {url}\nroles: {{public: {{note: [find, findOne]}}}}\nsearch: {{index: false}}\n"
         write(tmp_path, {**FILES, "site.yaml": site})
@@ -629,6 +635,8 @@ def test_accounts_elsewhere_that_do_not_answer_keep_no_public_read_waiting(tmp_p
         time.sleep(0.3)
         for _ in range(3):
             assert receive(connect()).startswith(b"HTTP/1.1 200")
-        assert not are_heard(unknown)  # These wait, and those have not waited with them.
+        # The requests that need the database wait; the other requests have not waited.
+        assert not are_heard(unknown)
         assert {receive(client)[9:12] for client in unknown} == {b"503"}
-        assert time.monotonic() - began < 4 * RESPONSE_TIMEOUT_S  # together, and not one after the other
+        # all at the same time, not one after the other
+        assert time.monotonic() - began < 4 * RESPONSE_TIMEOUT_S

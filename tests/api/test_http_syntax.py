@@ -1,4 +1,4 @@
-"""HTTP/1.1 as clients of all kinds write it, sent at once and in pieces."""
+"""Tests of HTTP/1.1 syntax as different clients write it, sent at once and in pieces."""
 
 import json
 import re
@@ -130,7 +130,7 @@ def test_what_follows_a_request_that_closes_is_not_read(server: Server) -> None:
 
 
 def test_half_of_a_second_request_is_not_taken_for_a_whole_one(server: Server) -> None:
-    """What is kept of requests that were parsed is for those that begin where one may begin."""
+    """The server caches parsed heads. It must use them only for bytes at the start of a request."""
     whole = head("GET", "/api/notes/one")
     server.exchange(whole + head("GET", "/_health", CLOSE))
     with server.connect(whole) as client:
@@ -140,7 +140,7 @@ def test_half_of_a_second_request_is_not_taken_for_a_whole_one(server: Server) -
         client.sendall(whole)
         assert (
             client.recv(12) == b"HTTP/1.1 400"
-        )  # for a target and a version in a header, a write without body
+        )  # misread as a write without a body, with the target and version taken from a header
 
 
 def test_a_body_that_nobody_wants_is_passed_over(server: Server) -> None:

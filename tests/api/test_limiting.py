@@ -1,4 +1,4 @@
-"""How many requests a client may make: counted by all workers, and by all machines."""
+"""Tests of rate limits: requests are counted across all workers and all machines."""
 
 import logging
 import time
@@ -41,7 +41,7 @@ def redis() -> Iterator[Redis]:
 
 @pytest.fixture(params=["postgres", "redis"])
 def store(request: pytest.FixtureRequest) -> Iterator[Callable[[], Store]]:
-    """What makes the store of one more machine."""
+    """Return a function that creates the rate-limit store of another machine."""
     if request.param == "redis":
         running: Redis = request.getfixturevalue("redis")
         until(lambda: RedisStore(running.url, "wait").add([], WINDOW_S) == {})
@@ -62,7 +62,7 @@ def test_all_workers_count_together(tmp_path: Path) -> None:
     port = free_port()
     with serving(tmp_path, port, "--workers=3"), ThreadPoolExecutor(8) as clients:
         found = list(clients.map(lambda _: get(port, "/api/notes")[0], range(80)))
-    # The server was asked whether it has begun, once or a few times.
+    # Waiting for the server to start took one or more requests.
     assert set(found) == {200, 429}
     assert 25 <= found.count(200) <= 31
 
@@ -112,7 +112,8 @@ def test_machines_count_together(store: Callable[[], Store]) -> None:
     exchange(here, stores[0], 2, WINDOW_S)
     assert there.add(client, WINDOW_S)[0] == 1
     exchange(there, stores[1], 2, WINDOW_S)
-    assert there.add(client, WINDOW_S, 0)[0] == 1  # It is told of after a part of the limit.
+    # A machine learns of other machines' requests only after it has counted part of the limit.
+    assert there.add(client, WINDOW_S, 0)[0] == 1
     assert there.add(client, WINDOW_S)[0] == 2
     exchange(there, stores[1], 2, WINDOW_S)
     total, ends = there.add(client, WINDOW_S, 0)

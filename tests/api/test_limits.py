@@ -1,4 +1,6 @@
-"""What one read may cost, over HTTP: whatever it spends its steps on, it ends with 400."""
+"""Tests of the budget of a read over HTTP: a query that exceeds it gets status 400, whichever part is
+expensive.
+"""
 
 import pytest
 from werkzeug.test import create_environ
@@ -113,7 +115,7 @@ def test_sorting_by_many_keys_costs_each_of_them(api: Api) -> None:
     ["fields=text&pagination[limit]=50", "populate[group][populate][notes][fields]=text&pagination[limit]=1"],
 )
 def test_an_answer_that_would_be_too_large_is_refused(api: Api, query: str) -> None:
-    for _ in range(2):  # what has been rendered counts as well
+    for _ in range(2):  # a response that has already been rendered counts, too
         error = api.get(f"/api/notes?{query}", "public").error
         assert (error["status"], error["name"], error["details"]) == (
             400,

@@ -1,4 +1,4 @@
-"""However many different queries anybody sends, the memory that they leave taken has a bound."""
+"""Tests that the memory in use stays limited, however many different queries arrive."""
 
 import resource
 from itertools import permutations
@@ -16,7 +16,7 @@ STATM = Path("/proc/self/statm")
 
 
 def query(i: int) -> str:
-    """One of six kinds of queries of 32 kB, unlike all others."""
+    """Return a query of 32 kB, of one of six kinds. Every `i` produces a different query."""
     long, names = f"{i:08}" * 4000, ORDERS[i // 6 % len(ORDERS)]
     kinds = (
         f"_q={long}",
@@ -30,13 +30,15 @@ def query(i: int) -> str:
 
 
 def resident() -> int:
-    """The bytes of memory that this process takes."""
+    """Return this process's resident memory in bytes."""
     return int(STATM.read_text().split()[1]) * resource.getpagesize()
 
 
 @pytest.mark.skipif(not STATM.exists(), reason="only Linux tells how much memory a process takes")
 def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) -> None:
-    """Only some 1,200, since they take seconds; `bench.memory` sends 20,000 to a running server."""
+    """Send only about 1,200 queries, because they take seconds. `bench.memory` sends 20,000 to a running
+    server.
+    """
     api = make_api(
         {
             **collection("note", {**dict.fromkeys(NAMES, STRING), "author": relation("manyToOne", "person")}),
@@ -57,4 +59,4 @@ def test_long_queries_of_all_kinds_leave_little_memory_taken(make_api: MakeApi) 
     assert 0 < snapshot.rendered.cache.bytes <= fragments.MAX_BYTES
     assert snapshot.search_results.cache.bytes <= text_search.MAX_BYTES
     assert 0 < snapshot.orders.cache.bytes <= orders.MAX_BYTES
-    assert taken < 30_000_000  # Of 38 MB that were sent; the answers take some 4 MB.
+    assert taken < 30_000_000  # The queries were 38 MB; the responses occupy about 4 MB.

@@ -1,4 +1,6 @@
-"""`Prefer: merge`: a write made from a version that others have changed since is written onto theirs."""
+"""Tests of `Prefer: merge`: a write based on an outdated version is merged with the changes made
+since then.
+"""
 
 import json
 from collections.abc import Mapping
@@ -96,14 +98,14 @@ def merge(
 
 
 def edit(api: Api, path: str = "content/pages/one.json", **values: Any) -> None:
-    """Change a file as an editor does."""
+    """Change values in a document's file, as a text editor does."""
     tree = {**json.loads(api.read(path)), **values}
     (api.root / path).write_text(json.dumps(tree, indent=1))
     api.site.refresh()
 
 
 def restarted(api: Api) -> Api:
-    """The same site in another server."""
+    """Return the same site in a new server."""
     site = opened(api.root)
     app = create_app(site, api.accounts)
     return Api(site, app, api.accounts, app.test_client(), api.tokens)
@@ -293,11 +295,11 @@ def test_a_version_is_known_through_a_restart(api: Api) -> None:
 
 
 def test_a_change_while_no_server_ran_is_merged(api: Api) -> None:
-    tag = tag_of(restarted(api))  # as it was when the server started
+    tag = tag_of(restarted(api))  # entity tag of the document when the server has just started
     (api.root / "content/pages/one.json").write_text(json.dumps({**stored(api), "title": "Two"}))
     again = restarted(api)
     assert merge(again, tag, {"count": 2}).data["title"] == "Two"
-    tag = tag_of(again)  # as the server has written it
+    tag = tag_of(again)  # entity tag of the document as the server has saved it
     (api.root / "content/pages/one.json").write_text(json.dumps({**stored(api), "title": "Three"}))
     merged = merge(restarted(api), tag, {"data": 3})
     assert (merged.data["title"], merged.data["count"], merged.data["data"]) == ("Three", 2, 3)
@@ -478,7 +480,7 @@ def test_the_tag_of_a_draft_does_not_publish(api: Api) -> None:
     assert "no longer available" in merge(api, tag, {"lead": "new"}, POST).error["message"]
 
 
-# --- what the writer may see ---------------------------------------------------------------------
+# --- permissions of the writer --------------------------------------------------------------------
 
 
 def test_private_values_are_merged_and_not_told(api: Api) -> None:
@@ -550,14 +552,16 @@ EDITS: Mapping[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """New values for some attributes, and for some others."""
+    """Generate two edits: new values for some attributes, and for some of the other attributes."""
     sides = draw(st.fixed_dictionaries({name: st.sampled_from([0, 1, 2]) for name in EDITS}))
     one, two = ({name: draw(EDITS[name]) for name in EDITS if sides[name] == side} for side in (1, 2))
     return one, two
 
 
 def same(shown: Any, wanted: Any) -> bool:
-    """Whether an answer shows what was written: of what it populated, what was said of it."""
+    """Return whether a response contains the written values. A populated relation matches the id that was
+    written.
+    """
     if isinstance(wanted, dict):
         return isinstance(shown, dict) and all(same(shown.get(key), wanted[key]) for key in wanted)
     if isinstance(wanted, list):

@@ -1,4 +1,4 @@
-"""Health, metrics and the log of requests, for whoever runs a server."""
+"""Tests of the health checks, metrics and request log for operators."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def samples(text: str) -> Samples:
-    """What a page of metrics says, by name and labels, as Prometheus reads it."""
+    """Parse a page of metrics as Prometheus does. Return the values by name and labels."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
         for family in text_string_to_metric_families(text)
@@ -188,14 +188,15 @@ def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path
             assert get(free, "/api/notes?sort=text")[0] == 200
         assert get(free, "/studio?key=secret")[0] == 200
         assert get(free, "/api/notes?sort=nothing")[0] == 400
-        # A request is counted once it is answered: a worker that is killed in between counts it no more.
+        # A worker counts a request after sending the response, so a worker that is killed in between does
+        # not count it.
         seconds = "bifolio_request_seconds_count", (("route", "content"),)
         until(lambda: samples(get(free, "/metrics")[1].decode()).get(seconds) == 21)
         victim = min(workers(process.pid))
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in workers(process.pid) and len(workers(process.pid)) == 2)
         killed_at, ran = time.time(), "bifolio_job_run_timestamp_seconds"
-        # The worker that leads now, which another may be than before, runs the jobs.
+        # The current leader runs the jobs. It may be a different worker than before.
         until(lambda: samples(get(free, "/metrics")[1].decode()).get((ran, COMMIT), 0.0) > killed_at)
         found = samples(get(free, "/metrics")[1].decode())
         assert found["bifolio_job_up", COMMIT] == 1

@@ -1,4 +1,6 @@
-"""Names that come in by every way: none is a path elsewhere, an option, a command, or two at once."""
+"""Tests of names from all kinds of input: none may act as a path outside the site, an option, a command or
+two names.
+"""
 
 import io
 import json
@@ -112,7 +114,7 @@ WAYS: dict[str, Callable[[Api, str], Answer]] = {
 
 
 def places(api: Api) -> set[str]:
-    """The paths of the site's files and branches."""
+    """Return the paths of the site's files and branches."""
     files = {path.relative_to(api.root).as_posix() for path in api.root.rglob("*") if path.is_file()}
     return {
         path for path in files if not path.startswith((".bifolio/", ".git/")) or ".git/refs/heads/" in path
@@ -161,7 +163,9 @@ def test_no_branch_has_a_name_that_a_file_system_takes_for_another(api: Api, oth
 
 
 def test_what_lies_in_the_folder_already_is_served_or_told(tmp_path: Path) -> None:
-    """Whatever git or an editor puts there: names that no request could have."""
+    """Files created by git or an editor are served or reported, even if no request could have created their
+    names.
+    """
     names = [
         *(name for name in NAMES.values() if 0 < len(name.encode()) < 240 and name[0] != "."),
         "a\nb",

@@ -1,7 +1,7 @@
-"""Whatever is answered with an error has changed nothing: no file, no row of the accounts.
+"""Tests that a request that fails changes no file and no row of the accounts.
 
-Every writing route is asked with mistakes of many kinds, most of which come to light late: in the query,
-in how the answer is to be shown, in one value of many, in one file of several.
+The tests send many kinds of mistakes to every route that writes. Most mistakes are detected late: in the
+query, in the parameters for the response, in one of many values, or in one of several files.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ FILES: dict[str, str | bytes] = {
     "site.yaml": "locales: {available: [en, fr]}\napi: {limits: {values: 1000000}}\n",
 }
 PERSON = {"username": "new", "email": "new@x.org", "password": "secret12", "role": 1}
-# Wrong in how the answer is to be shown, in what is to be found, in what is to be written.
+# Mistakes in the parameters for the response, for the search and for the write.
 QUERIES = (
     "populate=zzz", "fields=zzz", "populate[others][fields]=zzz", "populate[others][sort]=zzz",
     "fields[a][b]=1", "filters[zzz]=1", "filters[id][$eq]=1e400", "sort=zzz", "status=zzz", "a=%zz", "a=%ff",
@@ -80,7 +80,7 @@ def api(tmp_path: Path) -> Iterator[Api]:
 
 
 def everything(api: Api) -> dict[str, Any]:
-    """All files of the site but caches, and all rows of users and tokens."""
+    """Return all files of the site except caches, and all rows of users and tokens."""
     found: dict[str, Any] = {}
     for path in api.root.rglob("*"):
         name = path.relative_to(api.root).as_posix()
@@ -99,7 +99,7 @@ def everything(api: Api) -> dict[str, Any]:
 
 
 def check(api: Api, before: dict[str, Any], method: str, path: str, **options: Any) -> bool:
-    """Ask; an error has to have left everything as it was. Whether it was one."""
+    """Send a request and return whether it failed. A failed request must have changed nothing."""
     answer = api.ask(method, path, **options)
     assert answer.status != 500, (method, path, options)
     if answer.status >= 400:
@@ -146,7 +146,7 @@ def test_a_wrong_body_changes_nothing(api: Api, method: str, path: str) -> None:
 
 def test_a_document_that_could_not_be_read_again_is_not_written(api: Api) -> None:
     before = everything(api)
-    zone = [{"__component": "x.part", "n": 1}] * 40_100  # more values than a file may have
+    zone = [{"__component": "x.part", "n": 1}] * 40_100  # more values than a file may contain
     answer = api.post("/api/notes", {"title": "New", "zone": zone})
     assert answer.status == 413, answer.body
     assert everything(api) == before
@@ -156,7 +156,7 @@ def test_a_wrong_user_changes_nothing(api: Api) -> None:
     before = everything(api)
     for method, path in (("POST", "/api/users"), ("PUT", "/api/users/2"), ("PUT", "/api/users/99")):
         for body in PEOPLE:
-            if body != {} or path != "/api/users/2":  # which asks for no change
+            if body != {} or path != "/api/users/2":  # an empty update of a user is valid and changes nothing
                 assert check(api, before, method, path, json=body), (method, path, body)
     for query in ("fields=zzz", "populate=zzz", "sort=zzz", "filters[zzz]=1", "_q[]=x", "limit=x", "a=%zz"):
         for method, path in (("POST", "/api/users"), ("PUT", "/api/users/2"), ("DELETE", "/api/users/2")):

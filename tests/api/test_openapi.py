@@ -1,6 +1,6 @@
-"""/openapi.json and /docs: sound, true, and silent about what its reader may not see.
+"""Tests of `/openapi.json` and `/docs`: valid, correct, and without anything that the caller may not see.
 
-`make test-openapi` lets schemathesis hold a live server against it.
+`make test-openapi` also lets schemathesis test a running server against the OpenAPI description.
 """
 
 import json
@@ -47,7 +47,7 @@ def document(api: Api, who: str = "full") -> Any:
 
 
 def recorded(root: Path) -> Site:
-    """A site of the types that have attributes of every kind."""
+    """Return a site with the recorded content types, which have attributes of every kind."""
     files = {f"content-types/{p.relative_to(TYPES)}": p.read_text() for p in TYPES.rglob("*.json")}
     thing = {
         "str": "A thing",
@@ -70,7 +70,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The repository's own site, in a copy."""
+    """A copy of the repository's own site."""
     root = tmp_path_factory.mktemp("own")
     for name in ("content", "content-types"):
         shutil.copytree(ROOT / name, root / name)
@@ -97,7 +97,7 @@ def validator(described: Any, schema: Any) -> Draft202012Validator:
     return Draft202012Validator(json.loads(text), registry=registry, format_checker=FormatChecker())
 
 
-# --- sound ---------------------------------------------------------------------------------------
+# --- valid ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("who", ["public", "full"])
@@ -179,7 +179,7 @@ def test_examples_fit_their_schemas(everything: Api) -> None:
     assert seen > 20
 
 
-# --- true ----------------------------------------------------------------------------------------
+# --- correct --------------------------------------------------------------------------------------
 
 
 VARIANTS = (
@@ -274,7 +274,7 @@ def test_the_document_and_the_server_say_the_same_of_a_body(everything: Api, dat
     assert (everything.post("/api/things", data).status == 201) == good
 
 
-# --- silent --------------------------------------------------------------------------------------
+# --- only what the caller may see -----------------------------------------------------------------
 
 
 def test_the_public_sees_only_what_it_may_do(make_api: MakeApi) -> None:
@@ -302,7 +302,8 @@ def test_a_token_sees_what_it_may_do(make_api: MakeApi) -> None:
         "/api/authors",
     }
     assert "password" not in described["components"]["schemas"]["Author"]["properties"]
-    assert "Nobody's business" not in json.dumps(described)  # no example of what the public may not see
+    # no examples from content that the public may not see
+    assert "Nobody's business" not in json.dumps(described)
     assert api.get("/openapi.json", "nonsense").status == 401
 
 
@@ -332,7 +333,7 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
     restored = {"/history/{type}/restore": {"post"}, "/history/{type}/{documentId}/restore": {"post"}}
     merged = {"/branches/{name}/merge": {"post"}}
     branched = {(p, m) for p, ms in {**tag, **files, **restored, **merged}.items() for m in ms}
-    # These are never written to a branch.
+    # These writes always go to the served branch.
     served = {("/source/{type}", "put"), ("/source/{type}/{documentId}", "put")}
     served |= {("/batch/undo/{id}", "post"), ("/problems/fix", "post")}
 
@@ -341,7 +342,7 @@ def test_writes_say_that_they_become_commits_where_they_do(make_api: MakeApi) ->
         for method, path, operation in operations(document(api, who)):
             told = ref_of("message") in operation.get("parameters", [])
             answers = [made for status, made in operation["responses"].items() if status < "3"]
-            if method.lower() != "get":  # What is read says of which commit it is.
+            if method.lower() != "get":  # A read's response names its commit.
                 assert told == any("Bifolio-Commit" in made.get("headers", {}) for made in answers)
             found |= {(path, method.lower())} if told else set()
         return found

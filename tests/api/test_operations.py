@@ -1,4 +1,4 @@
-"""The table of operations: Flask's rules, `Allow`, bounds of bodies and areas all follow from it."""
+"""Tests of the table of operations, which defines Flask's rules, `Allow` headers, body limits and areas."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def schema(api: Api) -> Schema:
 
 
 def path_of(operation: Operation) -> str:
-    """A path that an operation is at."""
+    """Return an example path for an operation."""
     api_id = "home" if operation.kind == "singleType" else "notes"
     path = operation.described_path.replace("{pluralApiId}", api_id).replace("{singularApiId}", api_id)
     return re.sub(r"\{.*?\}", "x", path)

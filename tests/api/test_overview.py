@@ -1,4 +1,6 @@
-"""GET /overview: how many documents of each type there are, and which were changed last, for whoever asks."""
+"""Tests of `GET /overview`: the number of documents per content type and the latest changes that the caller
+may see.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pipelined requests: what a client may occupy that sends many and reads little."""
+"""Tests of pipelined requests: limits for a client that sends many requests but reads few responses."""
 
 import asyncio
 import gc
@@ -24,12 +24,12 @@ LAST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 BODY = bytes(59_000)
 HEAD_BYTES = 60_000
-SOCKET_BYTES = 16 * 1024  # Size of the sockets' buffers, so that the system keeps little.
-ROUNDS = 200  # of the event loop, enough to handle what has arrived
+SOCKET_BYTES = 16 * 1024  # A small socket buffer, so that the operating system buffers little.
+ROUNDS = 200  # iterations of the event loop, enough to handle all received data
 
 
 class CountingConnection(Connection):
-    """A connection that counts what it reads."""
+    """A connection that counts the bytes that it reads."""
 
     received = 0
 
@@ -39,7 +39,7 @@ class CountingConnection(Connection):
 
 
 class Server:
-    """Responds at once, or after `respond_all` if it `holds`."""
+    """A server that responds at once. If `holds` is true, it responds only when `respond_all` is called."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(READ_BYTES))
@@ -55,7 +55,7 @@ class Server:
         self.connections.append(connection)
 
     def closed(self, connection: Connection) -> None:
-        """Keep it, for the counts."""
+        """Keep the closed connection, because the tests read its counters."""
 
     def handle(self, exchange: Exchange) -> None:
         self.handled += 1
@@ -173,7 +173,7 @@ def test_repeated_requests_wait_for_the_client_too() -> None:
         async with connected(server) as client:
             await send(client, GET % 1)
             await read(client, 1)
-            assert server.heads  # The server knows this request.
+            assert server.heads  # The server has cached the head of this request.
             for count in range(20):
                 await send(client, GET % 1)
                 await until(lambda count=count: server.connections[0].received == len(GET % 1) * (count + 2))
@@ -200,7 +200,8 @@ def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> 
             if end == "eof":
                 client.shutdown(socket.SHUT_WR)
                 await settle()
-            server.connections[0].check(asyncio.get_running_loop().time() + 45)  # It is not idle.
+            # The connection is not idle, so it stays open.
+            server.connections[0].check(asyncio.get_running_loop().time() + 45)
             assert server.handled < 10
             data = await read(client)
             assert paths(data) == list(range(60 + (end == "close")))
@@ -266,7 +267,7 @@ def test_heads_and_bodies_behind_a_slow_response_are_left_unread(body: int) -> N
 
 
 def test_a_body_that_is_ignored_is_not_stored() -> None:
-    """Nor does a body in chunks of two bytes occupy more than its bytes."""
+    """A body in chunks of two bytes must not occupy more memory than its size, either."""
 
     async def go() -> None:
         server = Server()
@@ -331,7 +332,7 @@ def test_an_idle_connection_keeps_no_head() -> None:
 
 
 def text_size(value: object) -> int:
-    """The length of all texts in a value."""
+    """Return the total length of all strings in a nested value."""
     if isinstance(value, bytes | str):
         return len(value)
     if isinstance(value, dict):

@@ -1,4 +1,6 @@
-"""Requests that wait for a thread after the app began to render the response on the event loop."""
+"""Tests of requests that must wait for a thread after the app has begun to render the response on the event
+loop.
+"""
 
 import os
 import signal
@@ -24,11 +26,11 @@ HEAD = b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 
 
 class Rendered(bytearray):
-    """A part of a response."""
+    """A part of a response that can be weakly referenced."""
 
 
 class App:
-    """An app that starts to render a response, and then needs a thread."""
+    """An app that begins to render a response and then needs a thread."""
 
     def __init__(self) -> None:
         self._rendered: list[weakref.ref[Rendered]] = []

@@ -1,4 +1,4 @@
-"""/presence: who is at which document, told to those who work on it and to nobody else."""
+"""Tests of `/presence`, which tells only editors of the same content who is viewing or editing a document."""
 
 import json
 import time
@@ -75,7 +75,7 @@ def test_each_is_told_of_the_others_at_a_document(api: Api) -> None:
     ann = {"kind": "token", "name": "ann", "at": [{"locale": "en", "field": "title"}]}
     assert be_at(api, "ben").data["people"] == [ann]
     be_at(api, "ann", "tab2", locale="fr")
-    assert names(be_at(api, "ben")) == ["ann"]  # who has two tabs is one person
+    assert names(be_at(api, "ben")) == ["ann"]  # a person with two tabs is listed once
     [there] = api.get("/presence?type=note&documentId=one", "ben").data
     assert there["people"][0]["at"] == [{"locale": "en", "field": "title"}, {"locale": "fr", "field": None}]
     assert api.get("/presence?documentId=two", "ben").data == []
@@ -162,12 +162,13 @@ def test_what_is_no_field_is_refused(api: Api, field: Any) -> None:
 
 def test_a_field_is_not_told_to_those_who_may_not_know_of_it(api: Api) -> None:
     be_at(api, "ann", field="author")
-    assert be_at(api, "ben", field="author").status == 400  # It may not find authors.
+    assert be_at(api, "ben", field="author").status == 400  # The caller has no permission to find authors.
     [person] = be_at(api, "ben").data["people"]
     assert person["at"] == [{"locale": "en", "field": None}]
     be_at(api, "ann", field="secret")
     [person, _] = be_at(api, "eve").data["people"]
-    assert person["at"] == [{"locale": "en", "field": None}]  # It is private, and eve only reads.
+    # The field is private, and eve has only read permission.
+    assert person["at"] == [{"locale": "en", "field": None}]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,8 @@ def test_a_body_that_says_no_place_is_refused(api: Api, client: str, body: Any) 
 def test_one_caller_can_not_take_all_the_room(api: Api) -> None:
     for number in range(presence.MAX_CLIENTS_PER_CALLER + 5):
         assert be_at(api, "ann", f"tab{number}", documentId="two" if number < 5 else "one").status == 200
-    assert [told["documentId"] for told in api.get("/presence", "ben").data] == ["one"]  # the first gave way
+    # the oldest entries were dropped
+    assert [told["documentId"] for told in api.get("/presence", "ben").data] == ["one"]
 
 
 def test_a_caller_that_says_too_much_is_refused(api: Api) -> None:
@@ -215,13 +217,13 @@ def test_a_server_has_room_for_so_many(api: Api, monkeypatch: pytest.MonkeyPatch
 
 
 def files_of(api: Api) -> list[Path]:
-    """The files of the site, but for the database in which tokens are looked up."""
+    """Return the site's files except the accounts database, in which tokens are looked up."""
     found = (path for path in api.root.rglob("*") if path.is_file())
     return [path for path in found if not path.name.startswith("accounts.db")]
 
 
 def test_nothing_is_written(api: Api) -> None:
-    api.get("/presence")  # after which the key of sessions is there
+    api.get("/presence")  # creates the signing key of sessions
     before = {path: path.stat().st_mtime_ns for path in files_of(api)}
     be_at(api, "ann", field="title")
     api.ask("DELETE", "/presence/tab1", "ann")
@@ -230,7 +232,7 @@ def test_nothing_is_written(api: Api) -> None:
 
 
 def ask(port: int, token: str, method: str, path: str, body: Any = None) -> Any:
-    """Ask by a connection of its own, which any worker may take."""
+    """Send a request on a new connection, so that any worker may handle it."""
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

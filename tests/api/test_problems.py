@@ -1,4 +1,4 @@
-"""/problems: what is wrong with the files of a site, for whom, and the fixes that are safe."""
+"""Tests of `/problems`: the problems in a site's files that each caller may see, and their safe fixes."""
 
 import json
 import shutil
@@ -135,7 +135,7 @@ def test_nobody_is_told_of_what_they_may_not_see(api: Api) -> None:
     names = [path for path, _, _ in brief(told)]
     assert names == [f"notes/{n}.yaml" for n in ("colon", "count", "mistyped", "part", "plan.draft")]
     assert told.body["meta"]["errors"] + told.body["meta"]["warnings"] == 5
-    assert told.body["meta"]["fixable"] == 0  # It may fix nothing.
+    assert told.body["meta"]["fixable"] == 0  # The caller has no permission to apply fixes.
     assert "lots" not in told.text
     assert "elsewhere" not in told.text
 
@@ -176,7 +176,7 @@ def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
     write(api.root, {"content/notes/good.yaml": "title: [\n"})
     api.site.refresh()
     found = {one["path"]: one for one in current_problems(api)}
-    good = found["content/notes/good.yaml"]  # whose last good version is served
+    good = found["content/notes/good.yaml"]  # the last valid version of this file is served
     assert (good["severity"], good["documentId"], good["title"]) == ("error", "good", "Good")
     write(api.root, {"content/notes/good.yaml": "title: Good\n"})
     api.site.refresh()
@@ -184,7 +184,9 @@ def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
 
 
 def current_problems(api: Api) -> list[Any]:
-    """The problems of the site as it is now: a check that took long is not repeated at once."""
+    """Return the problems of the site's current state. Wait until the check is up to date, because a slow
+    check is not repeated immediately.
+    """
     until(lambda: api.get("/problems").body["meta"]["current"])
     return list(api.get("/problems").data)
 
@@ -275,7 +277,8 @@ def test_a_large_site_is_checked_beside_the_requests(
 ) -> None:
     many = {f"content/notes/n{i}.yaml": f"title: N {i}\ncount: x\n" for i in range(400)}
     api = make_api({**FILES, **many, **{f"content/authors/a{i}.yaml": "name: A\n" for i in range(400)}})
-    until(lambda: api.get("/problems?pageSize=1").status == 200)  # A busy machine answers 503 meanwhile.
+    # On a busy machine, the server may first return 503.
+    until(lambda: api.get("/problems?pageSize=1").status == 200)
     answer = api.get("/problems?pageSize=1")
     assert answer.body["meta"]["errors"] == 400
     assert answer.body["meta"]["current"]
