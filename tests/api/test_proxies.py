@@ -1,4 +1,4 @@
-"""Whose address a request has behind a proxy, and what that is used for: limits, TLS."""
+"""Tests of client addresses behind a proxy, and of what depends on them: rate limits and TLS."""
 
 import pytest
 
@@ -17,7 +17,7 @@ LIMITED = "api: {rate_limit: 2 per minute%s}\nroles: {public: {note: [find]}}\n"
         (("10.0.0.2",), "10.0.0.1", "1.1.1.1", "10.0.0.1"),
         (("10.0.0.1",), "10.0.0.1", "1.1.1.1", "1.1.1.1"),
         (("10.0.0.0/8",), "10.0.0.1", "1.1.1.1", "1.1.1.1"),
-        (("10.0.0.1",), "10.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"),  # the first was made up by the client
+        (("10.0.0.1",), "10.0.0.1", "6.6.6.6, 1.1.1.1", "1.1.1.1"),  # the client made up the first address
         (("10.0.0.1",), "10.0.0.1", "1.1.1.1, 10.0.0.2", "10.0.0.2"),
         (("10.0.0.0/8",), "10.0.0.1", "6.6.6.6,1.1.1.1 , 10.0.0.2", "1.1.1.1"),
         (("10.0.0.0/8",), "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3"),

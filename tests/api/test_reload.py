@@ -1,4 +1,4 @@
-"""Pages that reload when what they show has changed: in a real browser, with a real server."""
+"""Tests of pages that reload when their content changes, with a real browser and a real server."""
 
 import re
 import shutil
@@ -38,15 +38,15 @@ FILES: Mapping[str, str | bytes] = {
     "content/uploads/pier.svg": "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/>",
 }
 NAMES = ("one", "populated", "list", "missing", "picture", "said", "unknown")
-# What a page says itself: in its head, and at the script.
+# What a page specifies itself, in its head and on the script element.
 ABOUT = {
     "picture": ("", 'data-tags="none"'),
     "said": ('<meta name="cache-tag" content="article:b, author">',),
 }
-QUIET_S = 1.0  # after which a page that has not reloaded does not
+QUIET_S = 1.0  # after this time, a page that has not yet reloaded will not reload
 
 
-# --- what the server says ------------------------------------------------------------------------
+# --- the server's responses -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ needs_browser = pytest.mark.skipif(BROWSER is None, reason=f"there is none of {'
 
 
 class Pages:
-    """A server of pages for a front end, which counts how often each is loaded."""
+    """A web server with a front end's pages, which counts how often each page is loaded."""
 
     def __init__(self, pages: Mapping[str, str]) -> None:
         self.loads: Counter[str] = Counter()
@@ -120,7 +120,7 @@ class Pages:
 
     @contextmanager
     def served(self) -> Iterator["Pages"]:
-        """Serve them, until the block is left."""
+        """Context manager: serve the pages."""
         thread = threading.Thread(target=self.server.serve_forever, args=(0.05,))
         thread.start()
         try:
@@ -133,7 +133,7 @@ class Pages:
 
 @contextmanager
 def showing(folder: Path, address: str) -> Iterator[None]:
-    """A browser that has a page open; all hosts that end in .test are this machine."""
+    """Context manager: open a page in a browser. All hosts under `.test` resolve to this machine."""
     command = [
         BROWSER or "",
         "--headless=new",
@@ -155,12 +155,12 @@ def showing(folder: Path, address: str) -> Iterator[None]:
 
 
 def page(server: str, body: str = "", head: str = "", script: str = "") -> str:
-    """A page that includes the script."""
+    """Return a page that includes the reload script."""
     return f'<!doctype html>{head}<script src="{server}/events/reload.js" {script}></script>{body}'
 
 
 def fetching(server: str, *paths: str) -> str:
-    """A script that fetches some paths, and then tells so."""
+    """Return a script that fetches the given paths and then sends a request to `/fetched`."""
     asked = "".join(f"await (await fetch('{server}{path}')).json();" for path in paths)
     return f"<script>(async () => {{ {asked} fetch('/fetched' + location.pathname) }})()</script>"
 
@@ -180,7 +180,7 @@ def test_a_page_reloads_when_what_it_shows_has_changed_and_not_otherwise(root: P
     with ExitStack() as stack:
         port = free_port()
         stack.enter_context(serving(root, port, "--workers", "1"))
-        # A browser has six connections to a host, and each page takes one for its stream.
+        # A browser opens at most six connections per host, and the event stream of each page occupies one.
         hosts = {name: f"http://{name}.test:{port}" for name in NAMES}
         made = {
             "one": fetching(hosts["one"], "/api/articles/a"),
@@ -204,10 +204,10 @@ def test_a_page_reloads_when_what_it_shows_has_changed_and_not_otherwise(root: P
         stack.enter_context(showing(root.parent / "browser", f"{pages.address}/all"))
         fetched = ("/fetched/one", "/fetched/populated", "/fetched/list", "/fetched/missing")
         until(settled(pages, *names, *fetched), 30)
-        time.sleep(QUIET_S)  # Until each page has asked for its tags.
+        time.sleep(QUIET_S)  # Wait until each page has requested its tags.
 
         def reloaded(changes: Mapping[str, str]) -> set[str]:
-            """The pages that reload when some files change, each once for a file."""
+            """Change some files and return the pages that reload. Each page may reload only once."""
             before = Counter(pages.loads)
             write(root, changes)
             time.sleep(0.5)

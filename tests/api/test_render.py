@@ -1,4 +1,6 @@
-"""Documents as JSON: every type of value, components, ids, and the previous format."""
+"""Tests of documents rendered as JSON: all types of values, components, ids, and the Strapi 4 response
+format.
+"""
 
 import json
 from decimal import Decimal
@@ -110,7 +112,7 @@ def test_every_type_of_value(api: Api) -> None:
         "big": "12345678901234567890123",
         "createdAt": "2024-01-01T00:00:00.000Z",
         "updatedAt": found["updatedAt"],
-        "publishedAt": "2024-01-01T00:00:00.000Z",  # as createdAt, in a type without drafts
+        "publishedAt": "2024-01-01T00:00:00.000Z",  # the same as createdAt, because the type has no drafts
         "locale": "en",
     }
 
@@ -165,7 +167,7 @@ def test_ids_are_the_same_in_every_copy(api: Api, make_api: MakeApi) -> None:
         assert api.get(path).body == copy.get(path).body
 
 
-# --- the previous format -------------------------------------------------------------------------
+# --- the Strapi 4 response format -----------------------------------------------------------------
 
 
 def test_the_previous_format_wraps_attributes(api: Api) -> None:
@@ -222,7 +224,7 @@ def test_a_large_integer_takes_no_digits_of_its_neighbours() -> None:
     )
 
 
-# --- one odd file --------------------------------------------------------------------------------
+# --- one unusual file -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

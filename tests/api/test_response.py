@@ -1,4 +1,4 @@
-"""Answers as clients get them: encodings and entity tags, whatever the client sends."""
+"""Tests of encodings and entity tags of responses, for all kinds of request headers."""
 
 import gzip
 from typing import Any
@@ -124,7 +124,7 @@ def large_read(method: str = "GET", known: str = "", budget: Budget | None = Non
 
 
 def sent_of(environ: dict[str, Any]) -> tuple[str, dict[str, str], bytes]:
-    """(status, headers, body) of a large answer."""
+    """Send a large response and return its status, headers and body."""
     told: list[tuple[str, list[tuple[str, str]]]] = []
     shown = represent(Answer(b"x" * (FAST_COMPRESSION_BYTES + 1), etag=TAG), environ)
     body = b"".join(send(shown, environ, lambda line, headers: told.append((line, headers))))
@@ -136,18 +136,18 @@ def test_a_large_answer_is_compressed_by_one_request_at_a_time() -> None:
     line, headers, body = sent_of(large_read(budget=Budget(Settings(), taken)))
     assert (line, gzip.decompress(body)) == ("200 OK", b"x" * (FAST_COMPRESSION_BYTES + 1))
     assert int(headers["Content-Length"]) == len(body)
-    with pytest.raises(NeedsThreadPool):  # The first one still has the turn.
+    with pytest.raises(NeedsThreadPool):  # The first request still occupies the only turn to compress.
         sent_of(large_read(budget=Budget(Settings(), taken, waits=False)))
 
 
 @pytest.mark.parametrize(("method", "known"), [("HEAD", ""), ("GET", TAG), ("GET", "*"), ("HEAD", TAG)])
 def test_what_is_answered_without_a_body_is_not_compressed(method: str, known: str) -> None:
     taken = turns()
-    taken.take()  # Compressing would raise NeedsThreadPool.
+    taken.take()  # If the response were compressed, NeedsThreadPool would be raised.
     line, headers, body = sent_of(large_read(method, known, Budget(Settings(), taken, waits=False)))
     got = sent_of(large_read())[1]
     assert body == b""
-    assert "Content-Length" not in headers  # It is not known, and may be left out of these answers.
+    assert "Content-Length" not in headers  # The length is unknown, and these responses may omit it.
     assert headers["ETag"] == got["ETag"]
     assert headers["Vary"] == got["Vary"]
     if not known:

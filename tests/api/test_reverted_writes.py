@@ -1,4 +1,4 @@
-"""A git command reverts what is written through the API and not committed yet: it is written again."""
+"""Tests of git commands that revert an API write before it has been committed: Bifolio restores the write."""
 
 import json
 import os
@@ -35,7 +35,7 @@ Make = Callable[[str], Api]
 
 @pytest.fixture
 def made(make_api: MakeApi, tmp_path: Path) -> Make:
-    """Makes a site in a repository, whose site.yaml is given."""
+    """Return a function that creates a site in a git repository with the given site.yaml."""
 
     def make(settings: str) -> Api:
         files = {**FILES, "site.yaml": settings}
@@ -67,7 +67,10 @@ def status(api: Api) -> str:
 
 
 def revert_before(patch: pytest.MonkeyPatch, api: Api, moment: str, command: str) -> Path:
-    """Let a git command run once before the server runs one; the file that says so."""
+    """Run a git command once, just before the server runs a certain git command.
+
+    Return the file whose existence shows that the git command has run.
+    """
     folder = api.root / ".git/programs"
     mark, root = folder / "reverted", shlex.quote(str(api.root))
     by_hand = f"env -u GIT_INDEX_FILE {shlex.quote(GIT)} -C {root} {command} </dev/null"
@@ -125,7 +128,7 @@ def test_a_document_that_is_deleted_stays_deleted(made: Make, monkeypatch: pytes
 
 @pytest.mark.parametrize("commit", ["each", "1h"])
 def test_before_the_write_is_read_back(made: Make, monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
-    """It begins when the write has looked for the lock of the index for the last time."""
+    """The git command starts after the write has checked for the lock on git's index for the last time."""
     api = made(EACH.replace("each", commit))
     real, done = changed_files.signature_of, list[str]()
 
@@ -145,7 +148,7 @@ def test_before_the_write_is_read_back(made: Make, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("noticed", [True, False])
 def test_while_a_commit_waits_for_its_time(made: Make, noticed: bool) -> None:
-    """The next write is one of what was written, also where nobody has noticed what git did."""
+    """The next write is based on the reverted write, even if the server has not noticed the git command."""
     api = made(EACH.replace("each", "1h"))
     assert put(api, title="New").headers["Bifolio-Commit"] == "pending"
     git(api.root, "reset", "-q", "--hard", "HEAD")
@@ -162,7 +165,9 @@ def test_while_a_commit_waits_for_its_time(made: Make, noticed: bool) -> None:
 
 
 def test_a_command_that_has_not_noted_yet_what_it_has_written(made: Make) -> None:
-    """The new index is in its lock, and takes the place of the old one last."""
+    """The new index is still in its lock file. As its last step, git replaces the old index with
+    this file.
+    """
     api = made(EACH.replace("each", "1h"))
     put(api, title="New")
     index, lock = api.root / ".git/index", api.root / ".git/index.lock"
@@ -188,7 +193,7 @@ def test_a_write_that_is_taken_back_by_hand_stays_so(made: Make) -> None:
     put(api, title="New")
     (api.root / WALK).write_text(before)
     api.site.refresh()
-    status(api)  # git has looked at the file now, and knows its times
+    status(api)  # now git has read the file and stored its timestamps
     api.site.refresh()
     api.site.committer.flush()
     assert api.read(WALK) == before
@@ -217,7 +222,7 @@ def unsaved(api: Api) -> list[str]:
 
 
 def test_a_write_just_after_somebodys_commit_is_written_again(made: Make) -> None:
-    """The server has not noticed the commit yet."""
+    """The server has not yet noticed the commit."""
     api = made(EACH.replace("each", "1h"))
     put(api, title="New")
     git(api.root, "commit", "-qam", "by hand")
@@ -336,7 +341,7 @@ def test_a_deletion_through_the_api_is_not_taken_for_a_git_command(
 
 
 def test_a_version_from_another_machine_is_not_undone(made: Make) -> None:
-    """Its commit is by Bifolio, too."""
+    """The other machine's commit was also created by Bifolio."""
     api = made(EACH.replace("each", "1h"))
     git(api.root, "checkout", "-qb", "theirs")
     (api.root / WALK).write_text('{"title": "Theirs"}')
@@ -373,7 +378,9 @@ def test_without_commits_git_discards_a_write_as_any_edit(made: Make) -> None:
 
 
 def test_a_command_that_is_at_work_is_waited_for(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It holds the lock of the index while the write is committed, and reverts it."""
+    """The git command holds the lock on git's index while the write is being committed, and then reverts the
+    write.
+    """
     api = made(EACH)
     lock = api.root / ".git/index.lock"
     root = shlex.quote(str(api.root))

@@ -1,4 +1,6 @@
-"""Two machines at one commit: a fresh clone answers every read as the machine does that wrote."""
+"""Tests of two machines at the same commit: a fresh clone returns the same responses as the machine that
+wrote.
+"""
 
 import io
 import json
@@ -83,7 +85,7 @@ OPEN = [
 ]
 
 
-# What another machine answers, which has a clone and another environment.
+# Prints the responses of another machine, with a clone and a different environment.
 ANSWERS = """
 import json, sys
 from pathlib import Path
@@ -98,7 +100,7 @@ ELSEWHERE = {"LC_ALL": "C", "LANG": "C", "TZ": "Pacific/Chatham", "PYTHONHASHSEE
 
 
 def paths_of(api: Api) -> Iterator[str]:
-    """A path of every read whose answer depends on content."""
+    """Yield a path for every read whose response depends on content."""
     yield from OPEN
     for plural in ("articles", "tags"):
         for document in api.get(f"/api/{plural}?status=draft&locale=*&pagination[pageSize]=100").data:
@@ -115,7 +117,7 @@ def paths_of(api: Api) -> Iterator[str]:
 
 
 def whole(answer: Answer) -> tuple[int, dict[str, str], str]:
-    """All of an answer but when it was made, and when problems were looked for."""
+    """Return a response without the times at which it was created and at which problems were checked."""
     headers = {name: value for name, value in answer.headers.items() if name not in OF_NOW}
     if isinstance(answer.body, dict) and "checkedAt" in answer.body.get("meta", {}):
         del answer.body["meta"]["checkedAt"], headers["ETag"]
@@ -124,7 +126,7 @@ def whole(answer: Answer) -> tuple[int, dict[str, str], str]:
 
 
 def assert_clone_answers_the_same(one: Api, folder: Path) -> None:
-    """A clone of what one machine has committed answers everything as that does."""
+    """Require that a clone of the committed site returns the same responses as the original."""
     assert not git(one.root, "status", "--porcelain")
     git(one.root.parent, "clone", "-q", str(one.root), str(folder))
     paths = list(dict.fromkeys(paths_of(one)))
@@ -143,7 +145,7 @@ def assert_clone_answers_the_same(one: Api, folder: Path) -> None:
 
 
 class Writer:
-    """Writes at random, and looks at what each write is answered."""
+    """Generator of random writes that checks the response to each write."""
 
     def __init__(self, api: Api, seed: int) -> None:
         self.api, self.random = api, random.Random(seed)
@@ -162,7 +164,7 @@ class Writer:
         return self.random.choice(found) if found else None
 
     def _checked(self, answer: Answer, path: str, **query: Any) -> None:
-        """A write is answered as a read is then."""
+        """Require that the response to a write contains the same values as a subsequent read."""
         assert answer.status in (200, 201, 204), answer.text
         if answer.status == 204 or not answer.body.get("data"):
             return
@@ -245,7 +247,7 @@ class Writer:
             self.api.ask("POST", f"/history/articles/{id_}/restore", json={})
 
     def do_by_hand(self) -> None:
-        """What somebody has committed with git, whose clock is wrong."""
+        """Create a commit with git and a wrong clock."""
         root, name = self.api.root, f"content/tags/hand-{self.random.randrange(4)}.yaml"
         kind = self.random.choice(["write", "rename", "merge"])
         if kind == "rename" and (root / name).exists():
@@ -263,7 +265,7 @@ class Writer:
         git(self.api.root, "commit", "-q", "--allow-empty", "-m", message, at=f"{at} +0300")
 
     def _merge(self, name: str) -> None:
-        """Two branches that have changed other files each, one of them renamed."""
+        """Merge two branches that changed different files. One of the branches renamed a file."""
         root, tags = self.api.root, sorted((self.api.root / "content/tags").glob("hand-*"))
         git(root, "checkout", "-q", "-b", f"side{self.count}", "HEAD~1")
         if tags and tags[0].exists():
@@ -274,7 +276,8 @@ class Writer:
         git(root, "checkout", "-q", "main")
         with suppress(subprocess.CalledProcessError):
             git(root, "merge", "-q", "--no-edit", f"side{self.count}", "-X", "ours")
-        git(root, "branch", "-D", f"side{self.count}")  # Branches are of a clone, not of a commit.
+        # Branches belong to a clone and not to a commit, so the other clone would lack this branch.
+        git(root, "branch", "-D", f"side{self.count}")
         self.count += 1
 
 
@@ -293,7 +296,7 @@ def test_a_clone_answers_as_the_machine_that_wrote(seed: int, tmp_path: Path) ->
 
 
 def test_timestamps_are_the_same_for_who_followed_and_who_cloned(tmp_path: Path) -> None:
-    """Clocks are wrong, files are renamed beside a branch that is merged, and by writes over the API."""
+    """Clocks are wrong, files are renamed next to a merged branch, and the API also renames files."""
     root = tmp_path / "one"
     write(root, FILES)
     commit_all(root, at="2024-05-01T00:00:00Z")
@@ -309,7 +312,7 @@ def test_timestamps_are_the_same_for_who_followed_and_who_cloned(tmp_path: Path)
     git(other, "commit", "-qm", "beside", at="2024-03-01T00:00:00Z")
     git(root, "pull", "-q", "--no-rebase", "--no-edit", str(other), at="2024-06-01T00:00:00Z")
     one.site.refresh()
-    git(root, "status")  # notes in the index that it has looked at files
+    git(root, "status")  # records in git's index that git has read the files
     assert one.put("/api/tags/green", {"name": "Green"}).status == 200
     made = make(tmp_path / "three", {}) if git(tmp_path, "clone", "-q", str(root), "three") == "" else one
     asked = "/api/tags?fields=createdAt,updatedAt&sort=documentId&pagination[pageSize]=100"

@@ -1,4 +1,4 @@
-"""GET /search, from the index and without one: what is found, by whom, and how it is shown."""
+"""Tests of `GET /search` with and without an index: the hits for each caller, and how they are shown."""
 
 import json
 from collections.abc import Iterator
@@ -98,13 +98,13 @@ def search(api: Api, q: str, who: str = "public", **params: Any) -> Answer:
 
 
 def indexed(api: Api) -> bool:
-    """Whether the index answers; without one every document is looked at, as it is written."""
+    """Return whether the search uses its index. Without the index, a search reads every document's file."""
     used: bool = search(api, "tide").body["meta"]["index"]["used"]
     return used
 
 
 def found(api: Api, q: str, who: str = "public", **params: Any) -> list[str]:
-    """What a search finds: documentId, with the locale where it is not the default one."""
+    """Return the document ids of the hits. The locale is appended unless it is the default locale."""
     data = search(api, q, who, **params).data
     return [d["documentId"] + ("" if d["locale"] == "en" else f".{d['locale']}") for d in data]
 
@@ -116,12 +116,12 @@ def found(api: Api, q: str, who: str = "public", **params: Any) -> list[str]:
         ("hansen", ["harbour"]),
         ("anchorage", ["harbour"]),  # in a component
         ("bronze bell", ["harbour"]),  # in blocks
-        ("moorings", ["harbour"]),  # in a list of JSON
+        ("moorings", ["harbour"]),  # in a list in a JSON attribute
         ("gauge", ["tides"]),
         ("burning", ["nell"]),
         ("float", ["boat"]),
         ("FLOATS", ["boat"]),
-        ("flo", ["boat"]),  # still being typed
+        ("flo", ["boat"]),  # an incomplete word, while the user is typing
         ("flo*", ["boat"]),
         ("marees", ["tides.fr"]),
         ("Marée", ["tides.fr"]),
@@ -134,10 +134,10 @@ def found(api: Api, q: str, who: str = "public", **params: Any) -> list[str]:
         ("summary:shoal", []),
         ("slack -gauge", ["harbour"]),
         ('harbour -"slack tides"', ["tides"]),
-        ("smuggler", []),  # only private attributes and passwords have it
-        ("wreck", []),  # a draft
+        ("smuggler", []),  # occurs only in private attributes and passwords
+        ("wreck", []),  # occurs only in a draft
         ("sinks", []),
-        ("memo", []),  # a type that the public may not find
+        ("memo", []),  # occurs in a content type that the public has no permission to find
         ("xyzzy", []),
         ("", []),
         ("???", []),
@@ -202,7 +202,7 @@ def test_types_and_locales_narrow(api: Api) -> None:
     assert found(api, "tide", type="authors") == ["nell"]
     assert set(found(api, "tide", type="author,article")) == {"nell", "tides", "harbour"}
     assert found(api, "marées", locale="en") == []
-    assert found(api, "tide", locale="fr") == ["nell"]  # authors are not localised
+    assert found(api, "tide", locale="fr") == ["nell"]  # authors are not localized
     assert found(api, "marées", locale="*") == ["tides.fr"]
 
 
@@ -226,7 +226,8 @@ def test_drafts_are_for_those_who_may_read_them(api: Api) -> None:
     assert found(api, "sinks", "reader", status="draft") == ["boat"]
     assert found(api, "floats", "reader", status="draft") == []
     assert found(api, "wreck", "reader", status="draft") == ["wreck"]
-    assert found(api, "gauge", "reader", status="draft") == ["tides"]  # published as it is
+    # published without changes, so there is no draft
+    assert found(api, "gauge", "reader", status="draft") == ["tides"]
     assert found(api, "wreck", "reader") == []
     hit = search(api, "wreck", "reader", status="draft").data[0]
     assert (hit["status"], hit["href"]) == ("draft", "/api/articles/wreck?status=draft")
@@ -289,7 +290,7 @@ def test_a_typo_is_noticed_by_the_index_which_knows_all_words(api: Api, q: str, 
 def test_a_typo_is_never_corrected_with_a_word_of_a_hidden_type(api: Api) -> None:
     assert search(api, "memmo").body["meta"]["didYouMean"] is None
     assert search(api, "smugler").body["meta"]["didYouMean"] is None
-    assert search(api, "sinkss").body["meta"]["didYouMean"] is None  # of a draft
+    assert search(api, "sinkss").body["meta"]["didYouMean"] is None  # occurs only in a draft
 
 
 @pytest.mark.parametrize("word", ["wreck", "wrecks", "xyzzy"])
@@ -356,7 +357,9 @@ WORDS = (
 
 
 def twin(root: Path, *hidden: str) -> Api:
-    """A site whose drafts, hidden type and deleted documents say something, and its index."""
+    """Return a site and build its index. The hidden texts occur only in drafts, a hidden type and deleted
+    documents.
+    """
     shown = {f"a{n}": {"title": "A lantern", "body": "It burns in fog. " * n} for n in range(1, 13)}
     memos = {f"m{n}": {"title": text} for n, text in enumerate(hidden)}
     gone = {f"g{n}": {"title": text, "body": text} for n, text in enumerate(hidden)}

@@ -1,4 +1,6 @@
-"""No answer of any route, to anybody and for any parameters, has a password's hash or a code in it."""
+"""Tests that no response, for any route, caller or parameters, contains a password hash or a confirmation
+code.
+"""
 
 import json
 import re
@@ -75,7 +77,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def secrets(api: Api) -> list[str]:
-    """Every hash of a password and every hash of a code that the database holds."""
+    """Return all hashes of passwords and codes in the accounts database."""
     with sqlite3.connect(api.site.root / ".bifolio/accounts.db") as database:
         rows = database.execute("SELECT password, reset_hash, confirm_hash FROM users").fetchall()
     database.close()
@@ -85,7 +87,7 @@ def secrets(api: Api) -> list[str]:
 
 
 def paths(api: Api) -> list[str]:
-    """A path of every route of the app."""
+    """Return one path for each route of the app."""
     names = {
         "<api_id>": "memos",
         "<document_id>": api.get("/api/memos").ids[0],
@@ -115,7 +117,7 @@ def test_no_answer_has_a_secret_in_it(api: Api, secrets: list[str], who: str) ->
 @pytest.mark.parametrize("secret", SECRETS)
 @pytest.mark.parametrize("who", ["full", "bob", "memos", "public"])
 def test_nothing_is_told_of_a_secret_by_asking_for_it(api: Api, who: str, secret: str) -> None:
-    """Neither a count nor an order depends on one: whoever may ask at all is refused."""
+    """Counts and sort orders must not reveal a secret: filters and sort keys on secrets are rejected."""
     for query in (form.format(secret) for form in FORMS):
         for path in ("/api/memos", "/api/users", "/api/users/count", "/api/users/1"):
             assert api.get(f"{path}?{query}", who).status in (400, 403), (path, query)

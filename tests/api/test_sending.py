@@ -1,4 +1,4 @@
-"""Large responses: what clients that read slowly may occupy, in memory and on disk."""
+"""Tests of large responses: how much memory and disk space clients that read slowly can occupy."""
 
 import asyncio
 import socket
@@ -15,16 +15,16 @@ from tests.sites import collection, documents, write
 from tests.waiting import until
 
 NOTES, NOTE_BYTES = 100, 80_000
-SIZE = NOTES * NOTE_BYTES  # of the list, at least
+SIZE = NOTES * NOTE_BYTES  # minimum size of the list's response in bytes
 FILES = {
     **collection("note", {"body": {"type": "richtext"}}),
     **documents("notes", **{f"n{n}": {"body": chr(97 + n % 26) * NOTE_BYTES} for n in range(NOTES)}),
     "site.yaml": "roles: {public: {note: [find]}}\nsearch: {index: false}\n",
 }
-# One list fits into memory, and three into files.
+# One list fits into the memory limit, and three fit into the limit for files.
 LIMITS = "from server.api.serving import sending; "
 LIMITS += f"sending.MAX_MEMORY_BYTES, sending.MAX_FILE_BYTES = {int(1.5 * SIZE)}, {int(3.5 * SIZE)}"
-CACHED_NOTES = 50  # A response with so many is cached, and does not fit into a socket's buffer.
+CACHED_NOTES = 50  # A response with this many notes is cached, but does not fit into a socket's buffer.
 PATIENCE_S = 60.0
 
 
@@ -40,13 +40,13 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     stop(process)
 
 
-spooled: dict[int, int] = {}  # the worker of a server, by its port
+spooled: dict[int, int] = {}  # process id of each server's worker, by port
 
 
 def request(
     stack: ExitStack, port: int, query: str, notes: int = NOTES, source: str = "127.0.0.1"
 ) -> socket.socket:
-    """Send a request whose response is not read yet."""
+    """Send a request without reading the response, and return the connection."""
     client = stack.enter_context(socket.socket())
     client.bind((source, 0))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -60,7 +60,7 @@ def request(
 def requests(stack: ExitStack, port: int, count: int, name: str) -> list[socket.socket]:
     """Send requests one after the other, so that the server handles them in this order.
 
-    Each is sent after the response before it has begun.
+    The next request is sent once the previous response has begun.
     """
     clients = []
     for n in range(count):
@@ -77,7 +77,7 @@ def read(client: socket.socket, begun: bytes = b"") -> bytes:
 
 
 def files_of(port: int) -> int:
-    """Number of unnamed files that the worker has open in .bifolio/incoming/."""
+    """Return how many unnamed files the worker has open in .bifolio/incoming/."""
     descriptors = Path(f"/proc/{spooled[port]}/fd").iterdir()
     links = (str(one.readlink()) for one in descriptors if one.is_symlink())
     return sum("/incoming/" in link for link in links)
@@ -127,7 +127,7 @@ def test_a_client_with_many_unread_responses_keeps_no_room_from_another(port: in
         other = request(stack, port, "other", source="127.0.0.2")
         assert other.recv(12)[-3:] == b"200"
         assert len(read(other)) > SIZE
-        assert len(read(greedy[0])) > SIZE  # It is in memory.
+        assert len(read(greedy[0])) > SIZE  # This response is in memory.
         assert [is_whole(client) for client in greedy[1:]] == [False, True, True]
 
 

@@ -1,4 +1,4 @@
-"""Sessions that are renewed (`auth.refresh`): tokens, rotation, cookies, devices, logging out."""
+"""Tests of renewable sessions (`auth.refresh`): tokens, rotation, cookies, devices and signing out."""
 
 import json
 from pathlib import Path
@@ -148,7 +148,8 @@ def test_sessions_are_listed_with_the_current_one_first(api: Api) -> None:
     jwt = login(api, {"User-Agent": FIREFOX}, deviceId="desk").body["jwt"]
     listed = sessions(api, jwt)
     assert (listed[0]["deviceId"], listed[0]["current"]) == ("desk", True)
-    assert {s["deviceId"] for s in listed} == {"desk", "phone", None}  # None: of registering
+    # None: the session that began with the registration
+    assert {s["deviceId"] for s in listed} == {"desk", "phone", None}
     assert listed[0]["deviceName"] == "Firefox on Linux"
     assert "token" not in json.dumps(listed).lower()
 

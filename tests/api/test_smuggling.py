@@ -1,9 +1,10 @@
-"""Behind nginx and HAProxy, nobody hides a request in another one: both see the same requests.
+"""Tests of request smuggling behind nginx and HAProxy: the proxy and the server must see the same requests.
 
-Random streams of bytes are sent to proxies in front of a server. Each request of a stream, and each that is
-hidden in a body, a header or a chunk, has a marker in its path. What Bifolio logs as a request, its proxy
-must have logged as one. After each stream, another client asks over the same connection between proxy and
-server, and must get its own answer: a request that is left over there would get it instead.
+The tests send random byte streams to proxies in front of a server. Real requests and requests hidden in a
+body, a header or a chunk have a marker in their path. Every request that Bifolio logs must also be in the
+proxy's log. After each stream, another client sends a request over the same connection between proxy and
+server, and must receive the response to its own request. If a hidden request were left over on that
+connection, the client would receive the wrong response.
 """
 
 import json
@@ -26,10 +27,10 @@ from tests.test_static_servers import MAIN, is_root, running
 from tests.torture import LONG, SEED
 from tests.waiting import until
 
-STREAMS = 2000 if LONG else 75  # for each front
-QUIET_S = 0.15  # After so long without an answer, a client leaves.
+STREAMS = 2000 if LONG else 75  # for each proxy
+QUIET_S = 0.15  # A client disconnects after this long without a response.
 PATIENCE_S = 30.0
-UNLOGGED = (400, 414, 431)  # Bifolio refuses some heads before they are requests.
+UNLOGGED = (400, 414, 431)  # Bifolio rejects some heads before it logs them as requests.
 FILES = {
     **collection("note", {"title": STRING}),
     **documents("notes", bystander={"title": "the bystander's own"}),
@@ -78,18 +79,18 @@ backend {name}
 
 @dataclass(frozen=True)
 class Front:
-    """A proxy in front of the server: its name in markers, its port, and the file that it logs to."""
+    """A proxy in front of the server, with the name in its markers, its port and its log file."""
 
     name: str
     port: int
     log: Path
 
     def seen(self) -> Counter[str]:
-        """How often it took each marker for a request and sent that on."""
+        """Return how often the proxy forwarded a request with each marker."""
         return Counter(marker for marker, _ in self._lines())
 
     def answered(self) -> Counter[tuple[str, int]]:
-        """How often the server answered each marker with each status."""
+        """Return how often the server responded to each marker with each status."""
         return Counter((marker, status) for marker, status in self._lines() if status)
 
     def _lines(self) -> Iterator[tuple[str, int]]:
@@ -106,13 +107,13 @@ class Front:
 
 @dataclass(frozen=True)
 class House:
-    """A server, its log, and the proxies in front of it."""
+    """A server, its log file and the proxies in front of the server."""
 
     log: Path
     fronts: list[Front]
 
     def seen(self, front: Front) -> Counter[tuple[str, int]]:
-        """How often the server took each marker of a front for a request, with the status that it got."""
+        """Return how often the server logged a request with each marker of a proxy, by response status."""
         found: Counter[tuple[str, int]] = Counter()
         for line in self.log.read_text(errors="replace").splitlines():
             told = json.loads(line)
@@ -124,7 +125,9 @@ class House:
 
 @contextmanager
 def housed(folder: Path, first: str = "") -> Iterator[House]:
-    """Run a server with proxies in front of it; `first` is Python that runs before."""
+    """Context manager: run a server with proxies in front of it. The server first runs the Python code
+    `first`.
+    """
     root, bifolio, log = folder / "site", free_port(), folder / "bifolio.log"
     write(root, FILES)
     ports = {name: free_port() for name in ("nginx", "nginxstreams", "haproxy", "haproxylenient")}
@@ -142,7 +145,7 @@ def housed(folder: Path, first: str = "") -> Iterator[House]:
 
 @contextmanager
 def run_nginx(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[None]:
-    """Run nginx with its defaults, and once more as lenient as it can be."""
+    """Context manager: run nginx twice, with its defaults and with the most lenient settings."""
     servers = [
         NGINX.format(
             name=front.name,
@@ -163,7 +166,7 @@ def run_nginx(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[None]
 
 @contextmanager
 def run_haproxy(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[None]:
-    """Run HAProxy with its defaults, and once more as lenient as it can be."""
+    """Context manager: run HAProxy twice, with its defaults and with the most lenient settings."""
     sections = [
         HAPROXY_FRONT.format(name=front.name, port=front.port, bifolio=bifolio, options=options)
         for front, options in zip(fronts, ("", "option accept-invalid-http-request"), strict=True)
@@ -174,7 +177,9 @@ def run_haproxy(folder: Path, bifolio: int, fronts: list[Front]) -> Iterator[Non
 
 
 def talk(port: int, pieces: list[bytes]) -> bytes:
-    """Send a stream in pieces; return what came back until the proxy closed or had no more to say."""
+    """Send a stream in pieces. Return everything received until the proxy closed the connection or stayed
+    silent.
+    """
     came = b""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -187,7 +192,7 @@ def talk(port: int, pieces: list[bytes]) -> bytes:
 
 
 def bystander(front: Front) -> None:
-    """Ask as another client, and get one's own answer."""
+    """Send a request as another client and require the response to this request."""
     request = b"GET /api/notes/bystander HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     came = b""
     with socket.create_connection(("127.0.0.1", front.port), timeout=PATIENCE_S) as client:
@@ -199,13 +204,13 @@ def bystander(front: Front) -> None:
 
 
 def attack_all(house: House, count: int) -> None:
-    """Send some streams to each front of a house, at once."""
+    """Send a number of streams to all proxies of a house at the same time."""
     with ThreadPoolExecutor(len(house.fronts)) as pool:
         list(pool.map(attack, house.fronts, [count] * len(house.fronts)))
 
 
 def attack(front: Front, count: int) -> None:
-    """Send the streams of a front, each followed by a bystander."""
+    """Send streams to a proxy, each followed by a request from another client."""
     streams = Streams(front.name, str(SEED))
     for _ in range(count):
         pieces = streams.next()
@@ -226,7 +231,7 @@ def test_no_request_is_seen_by_one_side_as_two(tmp_path: Path) -> None:
             assert sum(front.seen().values()) > STREAMS / 2
 
 
-# A server that overlooks where a body ends, and takes what stands in it for requests.
+# Makes the server ignore a body's length, so that it treats the content of the body as requests.
 OVERLOOKS = """
 import re
 from server.api.serving import connection
@@ -246,13 +251,13 @@ def test_a_server_that_sees_other_requests_is_caught(tmp_path: Path) -> None:
 
 
 def wait_for_logs(house: House, front: Front) -> None:
-    """Wait until the proxy has logged what the server has; one that never does is a difference."""
+    """Wait until the proxy's log matches the server's log. A mismatch that remains is reported later."""
     with suppress(AssertionError):
         until(lambda: not differences(house, front), 5)
 
 
 def differences(house: House, front: Front) -> dict[str, object]:
-    """Return what the server took for requests and its proxy did not, and answers that only the proxy saw."""
+    """Return the requests that only the server logged, and the responses that only the proxy logged."""
     seen = house.seen(front)
     requests = Counter(marker for marker, _ in seen.elements())
     answered = Counter({key: count for key, count in front.answered().items() if key[1] not in UNLOGGED})

@@ -1,4 +1,6 @@
-"""`/source`: the file of a document as it is written, for those who may see it."""
+"""Tests of `GET /source`: a document's file as it is stored, for callers with the permission to
+read files.
+"""
 
 import json
 from pathlib import Path
@@ -82,7 +84,7 @@ def test_each_locale_and_draft_has_its_own_file(api: Api) -> None:
     assert json.loads(api.get("/source/places/a").data["otherKeys"]) == {"x": [1]}
     assert api.get("/source/posts/two").status == 404
     assert api.get("/source/posts/two?status=draft").data["path"] == "content/posts/two.draft.md"
-    # A published document of which there is no other draft is its own.
+    # Without a separate draft, the published version is also the draft.
     assert api.get("/source/posts/one?status=draft").data["path"] == "content/posts/one.md"
     assert api.get("/source/home").data["text"] == "title: Home\n"
 
@@ -100,7 +102,7 @@ def test_the_source_of_a_file_that_breaks_says_where(api: Api) -> None:
     found = api.get("/source/posts/one").data
     assert found["text"] == broken
     assert found["problem"]["line"] == 2
-    # Where it may hold a password, nothing of it is shown.
+    # A file that may contain a password is not shown at all.
     (api.root / "content/doors/front.yaml").write_text(f"key: [{HASH}\n")
     refused = api.get("/source/doors/front")
     assert refused.status == 409
@@ -157,7 +159,8 @@ def test_nothing_but_documents_is_shown(api: Api, path: str) -> None:
 
 def test_parameters_that_it_does_not_have_are_refused(api: Api) -> None:
     assert api.get("/source/posts/one?at=main").status == 400
-    assert api.get("/source/posts/one?locale=xx").status == 200  # Of a type without locales.
+    # The content type is not localized, so the locale is ignored.
+    assert api.get("/source/posts/one?locale=xx").status == 200
     assert api.get("/source/places/a?locale=xx").status == 400
     assert api.get("/source/posts/one?status=any").status == 400
 

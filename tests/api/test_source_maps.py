@@ -1,4 +1,6 @@
-"""Marks that say where the texts of an answer come from, for previews (docs/preview.md)."""
+"""Tests of the invisible marks in responses that show a preview where each text comes from
+(docs/preview.md).
+"""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +21,9 @@ RELATED = "/api/posts/a?populate[author][populate]=seo"
 
 
 def split(text: str) -> tuple[str, str]:
-    """A text without its mark, and the query string in the mark, "" where there is none."""
+    """Split a text into the text without its mark and the query string in the mark, which is empty without a
+    mark.
+    """
     plain = text.rstrip(DIGITS)
     mark = text[len(plain) :]
     if not mark:
@@ -31,7 +35,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def sources(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
-    """The sources in JSON, each with the path that it was found at."""
+    """Yield the path of each marked string in a JSON value, and the source in its mark."""
     if isinstance(value, str) and split(value)[1]:
         yield at, split(value)[1]
     elif isinstance(value, dict | list):
@@ -40,7 +44,7 @@ def sources(value: Any, at: str = "") -> Iterator[tuple[str, str]]:
 
 
 def plain(value: Any) -> Any:
-    """JSON without marks."""
+    """Return a JSON value without marks."""
     return json.loads("".join(c for c in json.dumps(value, ensure_ascii=False) if c not in DIGITS))
 
 
@@ -118,7 +122,7 @@ def test_answers_are_the_same_but_for_their_marks(api: Api) -> None:
         answer = ask(api, shown)
         assert plain(answer.body) == api.get(shown).body
         assert list(sources(answer.data)), path
-    number = b'"number":1.10000000000000000001,'  # which no float holds
+    number = b'"number":1.10000000000000000001,'  # which no float can represent exactly
     assert number in api.get("/api/posts/a").raw
     assert number in ask(api, "/api/posts/a").raw
 

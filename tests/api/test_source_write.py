@@ -1,4 +1,6 @@
-"""PUT /source: the text of a document's file, or its other keys, written as they were sent."""
+"""Tests of `PUT /source`: the server saves a document's file, or its unknown keys, exactly as
+they were sent.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ def api(tmp_path: Path) -> Api:
 
 
 def replace(api: Api, path: str, data: Any, who: str = "full", tag: str = "", mark: str = "") -> Answer:
-    """Send a text for the one that is there now, or of the entity tag `tag`."""
+    """Replace a document's file if its entity tag is still `tag`. By default, use the current entity tag."""
     tag = tag or api.get(path, "full").headers["ETag"]
     return api.ask("PUT", path + mark, who, json={"data": data}, headers={"If-Match": tag})
 

@@ -1,4 +1,4 @@
-"""What a server loads: nothing that reads of content do without, until a request needs it."""
+"""Tests of the modules that a server loads: those that content reads do not need are loaded on first use."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ FILES = {
     "content/uploads/a.txt": "text of a file",
     "site.yaml": "roles: {public: {note: [find], auth: [callback]}}",
 }
-# Asks the app of a server for paths one after the other, and says what was loaded after each.
+# Requests some paths from a server's app, and prints which modules have been loaded after each.
 ASKING = """
 import io, json, sys
 from pathlib import Path

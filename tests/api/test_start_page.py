@@ -1,4 +1,4 @@
-"""The page at /: what a reader may ask for, with links that open, and nothing of what they may not read."""
+"""Tests of the start page at `/`: it links to what the caller may read, and reveals nothing else."""
 
 import re
 from html import unescape
@@ -37,9 +37,9 @@ def test_every_link_of_the_page_opens(api: Api) -> None:
 def test_the_page_shows_what_its_reader_may_find(api: Api) -> None:
     page = api.get("/", "public", headers=BROWSER).body.decode()
     assert "<h1>Fish &amp; &lt;Chips&gt;</h1>" in page
-    assert "2 published" in page  # and no word of the draft
+    assert "2 published" in page  # the draft is not mentioned
     assert "ossier" not in page
-    assert "Other content types are not for everybody" in page  # It does not say how many.
+    assert "Other content types are not for everybody" in page  # The page does not reveal their number.
     everything = api.get("/", headers=BROWSER).body.decode()
     assert "api/dossiers" in everything
     assert "not for everybody" not in everything

@@ -1,4 +1,6 @@
-"""Coming into the studio over HTTP: keys, sessions, their cookie, and which requests it speaks for."""
+"""Tests of signing in to the studio over HTTP: keys, sessions, the cookie and the requests that the cookie
+authorizes.
+"""
 
 import os
 import re
@@ -32,7 +34,7 @@ def api(tmp_path: Path) -> Api:
 
 
 def ask(api: Api, method: str, path: str, **options: Any) -> Answer:
-    """Ask as the studio's page does, with the cookies that there are."""
+    """Send a request as the studio's page does, with the cookies of the test client."""
     return api.ask(method, path, "public", headers={**PAGE, **options.pop("headers", {})}, **options)
 
 
@@ -74,10 +76,10 @@ def test_the_page_names_the_modules_that_it_begins_with(api: Api, path: str) -> 
     how = {name.partition("/-/")[2].partition("/")[2]: how for how, name in links}
     assert all(api.get(f"/studio/-/x/{name}", "public").status == 200 for name in how)
     assert {how[name] for name in ("app.js", "home.js", "vendor/preact.js")} == {"modulepreload"}
-    # Home is painted without them.
+    # The home page does not need these modules to render.
     later = "ahead" if path == "/studio" else "modulepreload"
     assert {how[name] for name in ("documents/list-page.js", "documents/document-page.js")} == {later}
-    # The script itself, and what is loaded when it is needed.
+    # The main script and modules that are loaded on demand are not preloaded.
     assert not {"main.js", "vendor/codemirror.js", "site/problems-page.js"} & how.keys()
 
 
@@ -108,7 +110,7 @@ def test_a_key_is_no_good_after_an_hour(api: Api) -> None:
         os.utime(path, (time.time() - KEY_TTL_S - 1,) * 2)
     assert sign_in(api, key=key).status == 400
     make_key(api.root)
-    assert len(list((api.root / ".bifolio/studio").iterdir())) == 1  # What is too old is not kept.
+    assert len(list((api.root / ".bifolio/studio").iterdir())) == 1  # Sessions that are too old are deleted.
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_the_cookie_speaks_for_requests_of_the_page_alone(api: Api) -> None:
     sign_in(api)
     drafts = "/api/notes?status=draft"
     assert ask(api, "GET", drafts).status == 200
-    assert api.get(drafts, "public").status == 403  # without the header: the public
+    assert api.get(drafts, "public").status == 403  # without the header, the caller is the public
     for told in (
         {"Sec-Fetch-Site": "same-site"},
         {"Sec-Fetch-Site": "cross-site"},
@@ -259,7 +261,8 @@ def test_a_session_ends_with_the_password_and_when_the_user_is_blocked(api: Api,
     assert ask(api, "GET", "/api/notes").status == 200
     api.ask("PUT", "/api/users/1", json=change)
     assert ask(api, "GET", "/api/notes").status == 401
-    assert ask(api, "DELETE", SESSION).status == 204  # The browser can forget it nevertheless.
+    # Signing out still works, so the browser can delete the cookie.
+    assert ask(api, "DELETE", SESSION).status == 204
 
 
 def test_what_was_signed_for_the_cookie_is_no_bearer_token_and_the_other_way_round(api: Api) -> None:
@@ -290,12 +293,12 @@ def test_what_the_cookie_holds_is_good_in_the_cookie_alone(
 def test_the_page_frames_what_is_previewed_and_nothing_else(tmp_path: Path) -> None:
     api = make(tmp_path, {**collection("note", {"text": "string"}), **collection("page", {"text": "string"})})
     page = api.get("/studio", "public")
-    assert "frame-src" not in page.headers["Content-Security-Policy"]  # default-src 'none' stands.
+    assert "frame-src" not in page.headers["Content-Security-Policy"]  # default-src 'none' applies.
     setting = "preview: {note: 'https://Example.org/{documentId}', page: {url: /pages}}\n"
     (api.root / "site.yaml").write_text(setting)
     api.site.refresh()
     page = api.get("/studio", "public", headers={"If-None-Match": page.headers["ETag"]})
-    assert page.status == 200  # A browser may keep the policy of what it has.
+    assert page.status == 200  # Not 304, because a browser could then keep the old policy.
     policy = page.headers["Content-Security-Policy"]
     assert policy.endswith("frame-ancestors 'none'; frame-src 'self' https://example.org")
     assert api.get("/studio", "public", headers={"If-None-Match": page.headers["ETag"]}).status == 304

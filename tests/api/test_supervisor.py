@@ -1,4 +1,4 @@
-"""The server stays up whatever ends its workers, and ends with all of them, however it ends itself."""
+"""Tests of the supervisor: the server survives the end of its workers, and ends all workers when it ends."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ FILES: dict[str, str | bytes] = {
 
 
 class Server:
-    """A running server with two workers, and what it has written."""
+    """A running server with two workers and its output."""
 
     def __init__(self, folder: Path, timing: Timing | None = None) -> None:
         root, self.log, self.port = folder / "site", folder / "log", free_port()
@@ -46,12 +46,12 @@ class Server:
         return get(self.port, "/api/notes")[0] == 200
 
     def is_free(self) -> bool:
-        """Whether nobody listens on the port."""
+        """Return whether no process listens on the port."""
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) != 0
 
     def send_half(self) -> socket.socket:
-        """A connection that has begun to send and won't go on."""
+        """Return a connection on which only half of a request has been sent."""
         client = socket.create_connection(("127.0.0.1", self.port))
         client.sendall(b"POST /api/notes HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
         return client
@@ -113,7 +113,7 @@ def test_workers_stay_when_the_supervisor_was_stopped_longer_than_a_heartbeat_la
 
 
 def parents(processes: set[int]) -> set[int]:
-    """The processes that have started some."""
+    """Return the parent processes of the given processes."""
     status = (Path(f"/proc/{pid}/stat").read_text() for pid in processes)
     return {int(text.rpartition(")")[2].split()[1]) for text in status}
 
@@ -166,7 +166,7 @@ def test_a_second_ctrl_c_ends_it_at_once(server: Server) -> None:
     workers = server.workers
     with server.send_half():
         time.sleep(0.2)
-        os.killpg(server.process.pid, signal.SIGINT)  # as a terminal sends it
+        os.killpg(server.process.pid, signal.SIGINT)  # as a terminal does on Ctrl+C
         time.sleep(0.2)
         os.killpg(server.process.pid, signal.SIGINT)
         server.process.wait(1)

@@ -1,4 +1,4 @@
-"""A server that takes over the port of another one, so that no request is refused."""
+"""Tests of a server that takes over the port of another server without refusing any request."""
 
 import json
 import os
@@ -25,13 +25,13 @@ FILES = {
     "site.yaml": "roles: {public: {note: [find, create]}}\nsearch: {index: false}\n",
 }
 Server = subprocess.Popen[str]
-LATE = 5  # connections that have been made and not been used yet
+LATE = 5  # open connections that have not yet been used
 
 
 class Asking:
-    """Clients that ask without a pause: one on connections of its own, one that keeps its connection.
+    """Clients that constantly send requests: one on new connections, the other on a persistent connection.
 
-    Others connect a hundred times a second, and ask a little later.
+    Further clients connect a hundred times per second and send their requests a little later.
     """
 
     def __init__(self, port: int) -> None:
@@ -99,7 +99,7 @@ def servers() -> Iterator[list[Server]]:
 
 
 def launch(servers: list[Server], root: Path, port: int, *options: str, first: str = "") -> None:
-    """Start a server; the first one serves when this returns."""
+    """Start a server. If it is the first one, wait until it serves requests."""
     launched = start(root, port, "--workers=1", "--quiet", *options, output=subprocess.DEVNULL, first=first)
     servers.append(launched)
     if launched is servers[0]:
@@ -131,7 +131,8 @@ def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[Server]) 
     root, port = tmp_path / "site", free_port()
     write(root, FILES)
     launch(servers, root, port)
-    until((root / f".bifolio/serve-{port}.sock").exists)  # offered after the first answer
+    # the server creates the socket after its first response
+    until((root / f".bifolio/serve-{port}.sock").exists)
     taken = take_over(root, port)
     assert taken is not None
     servers.append(start(root, port, "--workers=1", "--quiet", "--takeover"))
@@ -193,7 +194,7 @@ def test_sockets_of_servers_that_have_ended_are_removed(servers: list[Server], t
 
 @contextmanager
 def connected(root: Path, port: int) -> Iterator[socket.socket]:
-    """A connection to where a server offers its port."""
+    """Yield a connection to the socket through which a server hands over its port."""
     until((root / f".bifolio/serve-{port}.sock").exists)
     folder = os.open(root / ".bifolio", os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as asking:
@@ -223,7 +224,7 @@ def test_who_connects_and_says_nothing_is_in_nobodys_way(tmp_path: Path, servers
     launch(servers, root, port)
     with ExitStack() as stack:
         silent = [stack.enter_context(connected(root, port)) for _ in range(BACKLOG_CONNECTIONS + 5)]
-        assert silent[0].recv(1) == b""  # There are so many at most.
+        assert silent[0].recv(1) == b""  # The number of connections is limited, so the oldest is closed.
         launch(servers, root, port, "--takeover")
         assert servers[0].wait(60) == 0
     assert get(port, "/api/notes")[0] == 200

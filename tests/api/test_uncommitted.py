@@ -1,4 +1,4 @@
-"""/history/uncommitted and /history/commit: what is in no commit yet, and commits of it."""
+"""Tests of `/history/uncommitted` and `/history/commit`, which list and commit uncommitted changes."""
 
 import os
 import shutil
@@ -89,7 +89,7 @@ def test_what_is_not_committed_is_told_by_file(api: Api) -> None:
     assert (meta["branch"], meta["commit"], meta["underWay"], meta["pending"]) == ("main", "off", None, 0)
     assert meta["head"] == git(api.root, "rev-parse", "HEAD").strip()
     assert len(api.get("/history/uncommitted?pageSize=2&page=3").data) == 2
-    assert git(api.root, "diff", "--cached", "--name-only") == ""  # Nothing was staged for that.
+    assert git(api.root, "diff", "--cached", "--name-only") == ""  # Nothing was staged in git's index.
 
 
 def test_a_difference_is_told_by_attribute_and_by_line(api: Api) -> None:
@@ -165,7 +165,7 @@ def test_what_a_role_may_not_see_is_neither_told_nor_committed(api: Api) -> None
     told = [path for path, *_ in brief(api.get("/history/uncommitted", "drafts"))]
     assert told == [f"notes/{name}.md" for name in ("deux", "new.draft", "one", "three")]
     diff = api.get("/history/uncommitted/diff?path=content/notes/new.draft.md", "drafts").data
-    assert (list(diff["attributes"]), diff["lines"]) == (["title"], None)  # Nothing of what is private.
+    assert (list(diff["attributes"]), diff["lines"]) == (["title"], None)  # Private attributes are left out.
     assert [path for path, *_ in brief(api.get("/history/uncommitted", "commits"))] == ["uploads/b.txt"]
     for who in ("public", "drafts", "blind"):
         assert commit(api, ["content/notes/one.md"], who=who).status == 403
@@ -216,14 +216,14 @@ def test_no_message_hides_who_made_the_commit(api: Api) -> None:
 
 def test_a_hook_that_refuses_is_told_in_its_words(api: Api) -> None:
     edit(api)
-    assert commit(api, ["content/notes/new.draft.md"]).status == 201  # when there was no hook yet
+    assert commit(api, ["content/notes/new.draft.md"]).status == 201  # before the hook exists
     hook = api.root / ".git/hooks/pre-commit"
     write(api.root, {".git/hooks/pre-commit": "#!/bin/sh\necho No commits on Sundays >&2\nexit 1\n"})
     hook.chmod(0o755)
     refused = commit(api, ["content/notes/one.md"])
     assert refused.error["status"] == 409
     assert "No commits on Sundays" in refused.error["message"]
-    api.site.committer.commit_due()  # Nothing is left that would be tried again.
+    api.site.committer.commit_due()  # The queue is empty, so the commit is not retried.
     assert api.site.committer.queue.pending() == []
     hook.unlink()
     assert commit(api, ["content/notes/one.md"]).status == 201
@@ -261,7 +261,7 @@ def test_of_two_commits_at_once_both_are_made(api: Api) -> None:
 
 
 def test_a_commit_of_a_killed_process_is_made_by_the_next(api: Api) -> None:
-    """What is noted in the queue is all that is needed: it is committed as it was asked for."""
+    """The queue contains everything that another process needs to create the requested commit."""
     edit(api)
     queue = api.site.committer.queue
     about = {"author": "Ann", "email": "ann@x.org", "actor": "user:1", "message": "Asked", "documents": []}

@@ -1,4 +1,4 @@
-"""Prefer: undo, and POST /batch/undo/ID: every byte is again as it was."""
+"""Tests of `Prefer: undo` and `POST /batch/undo/ID`: an undo restores every byte."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def test_a_single_write_is_undone_and_done_again(
     assert after != before
     undone = undo(api, made.headers["Bifolio-Undo"], headers=PREFER)
     assert contents(api) == before
-    assert undo(api, undone.body["undo"]["id"]).status == 200  # that is undone as well
+    assert undo(api, undone.body["undo"]["id"]).status == 200  # undo the undo
     assert contents(api) == after
 
 
@@ -124,7 +124,7 @@ def test_what_was_changed_since_is_named_and_stays(make_api: MakeApi) -> None:
     }
     (api.root / "content/articles/odd.md").unlink()
     assert contents(api) == before
-    path.write_bytes(written)  # by hand, as it was left
+    path.write_bytes(written)  # restore the written file by hand
     assert undo(api, id_).status == 200
 
 
@@ -200,7 +200,7 @@ def test_it_is_for_its_caller_alone_and_while_that_one_may(make_api: MakeApi) ->
     assert undo(api, id_, "reader").status == 403
 
 
-# What is written, what the caller may do to it, and what undoing that takes beside.
+# The write, the caller's permissions for it, and the additional permissions for the undo.
 ARTICLE = ["article.update", "article.readDraft"]
 DRAFTING = ["article.updateDraft", "article.readDraft"]
 GONE = ["article.delete", "article.readDraft"]
@@ -257,7 +257,7 @@ def test_undo_takes_the_permission_of_what_it_does(
 
 
 def reset(api: Api, files: dict[str, bytes]) -> None:
-    """Let the files below content/ be as they were, by hand."""
+    """Restore the files in `content/` by hand."""
     for path in contents(api).keys() - files.keys():
         (api.root / path).unlink()
     for path, data in files.items():
@@ -396,14 +396,14 @@ def test_another_process_of_the_site_undoes_it_after_a_restart(make_api: MakeApi
 
 
 def kept_file(api: Api) -> tuple[str, Path]:
-    """The id of a write, and the file that it is kept in."""
+    """Send an undoable write. Return its id and the file in which the undo is stored."""
     made = api.put("/api/authors/ada", {"name": "Eve"}, headers=PREFER)
     (file,) = (api.root / ".bifolio/undo").iterdir()
     return made.headers["Bifolio-Undo"], file
 
 
 def changed_fields(file: Path, change: Callable[[Any], Any]) -> None:
-    """Let a kept write be as another version of Bifolio would write it, with a digest that is right."""
+    """Change a stored undo as if another version of Bifolio had written it, with a valid digest."""
     text = json.dumps(change(json.loads(file.read_text().partition("\n")[2])))
     file.write_text(f"{digest(text)}\n{text}")
 

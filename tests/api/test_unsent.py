@@ -1,4 +1,4 @@
-"""What a client has not taken is known, and a client can be given up."""
+"""Tests of response data that a client has not yet read, and of disconnecting such a client."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ from server.api.serving.sockets import Acceptor
 
 
 class Server:
-    """What connections need of a server that responds to nobody."""
+    """A minimal server that never responds to requests."""
 
     def __init__(self) -> None:
         self.buffer = memoryview(bytearray(1000))
@@ -27,7 +27,7 @@ class Server:
         self.connections.remove(connection)
 
     def handle(self, exchange: Exchange) -> None:
-        """Let it wait."""
+        """Ignore the request."""
 
 
 async def until(condition: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Media over HTTP: uploading, describing, scaling, serving, deleting."""
+"""Tests of media over HTTP: uploading, describing, scaling, serving and deleting files."""
 
 import fcntl
 import hashlib
@@ -65,7 +65,7 @@ def upload(api: Api, *files: tuple[bytes, str], query: str = "", **fields: str |
 
 
 def fetch(api: Api, url: str, **headers: str) -> Any:
-    """An answer of the public."""
+    """Send a GET request without credentials."""
     return api.get(url, "public", headers=headers)
 
 
@@ -362,7 +362,7 @@ def test_a_type_is_told_by_content_not_by_name(api: Api) -> None:
 
 def test_a_bomb_is_no_picture(api: Api) -> None:
     small = bytearray(picture(10, 10))
-    small[16:24] = (60_000).to_bytes(4, "big") * 2  # a head that claims 3.6 billion pixels
+    small[16:24] = (60_000).to_bytes(4, "big") * 2  # a file header that claims 3.6 billion pixels
     file = upload(api, (bytes(small), "bomb.png")).body[0]
     assert (file["width"], file["formats"]) == (None, None)
 
@@ -444,7 +444,7 @@ def test_a_huge_picture_is_measured_by_its_header_and_scaled_by_another_process(
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file = upload(api, (huge, "huge.png")).body[0]
     assert (file["width"], sorted(file["formats"])) == (6000, ["large", "medium", "small", "thumbnail"])
-    # Decoded, it takes 144 MB: more than the memory of this process has grown by.
+    # The decoded picture would occupy 144 MB, but this process has grown by less.
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024 < 50
     assert sorted(path.name for path in (api.root / ".bifolio/formats").iterdir() if path.is_dir()) == [
         hashlib.sha256(huge).hexdigest()[:32]
@@ -477,7 +477,7 @@ def test_a_picture_whose_process_is_killed_is_tried_again(
         assert sorted(api.site.unscaled()) == sorted(paths)
         for _ in range(2):
             api.site.scale(paths[1])
-        assert api.site.unscaled() == paths[:1]  # not again and again
+        assert api.site.unscaled() == paths[:1]  # a picture that can't be scaled is not retried
     api.site.scale(paths[0])
     api.site.scale(paths[1])
     shown = {file["name"]: bool(file["formats"]) for file in api.get("/api/upload/files").body}
@@ -522,14 +522,14 @@ def test_a_picture_is_hashed_before_the_write_lock_is_held(api: Api, monkeypatch
     monkeypatch.setattr(hashlib, "file_digest", digest)
     file = upload(api, (picture(), "a.png")).body[0]
     assert file["formats"]
-    assert len(held) >= 2  # once more when it was scaled
+    assert len(held) >= 2  # again after the picture was scaled
     assert not any(held)
     changed = upload(api, (picture(610), "a.png"), query=f"?id={file['id']}").body
     assert (changed["width"], any(held)) == (610, False)
 
 
 def is_held(root: Path) -> bool:
-    """Whether somebody holds the write lock of a site."""
+    """Return whether a process holds the site's write lock."""
     folder = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -548,7 +548,7 @@ def test_a_file_is_found_without_reading_the_rows_of_all(api: Api) -> None:
     numbers = {file["name"]: file["id"] for file in api.get("/api/upload/files").body}
     Site(api.root).load()
     again = Site(api.root)
-    again.load()  # from what the other one has kept
+    again.load()  # from the other site's cache
     files = again.state.snapshot.media
     for key in (str(numbers["3.txt"]), files["3.txt"].document_id):
         assert uploading.find_file(again.state.snapshot, "en", key) is files["3.txt"]
@@ -560,7 +560,7 @@ def test_a_file_is_found_without_reading_the_rows_of_all(api: Api) -> None:
 
 def test_an_icon_is_measured_and_not_decoded(api: Api) -> None:
     entry = b"\0\0\0\0\1\0\x20\0" + (1000).to_bytes(4, "little") + (22).to_bytes(4, "little")
-    # The picture in it is larger than an icon can be, which only decoding it would tell.
+    # The picture is larger than an icon can be, but only decoding would reveal its size.
     file = upload(api, (b"\0\0\1\0\1\0" + entry + picture(300, 300), "favicon.ico")).body[0]
     assert (file["width"], file["height"], file["mime"]) == (256, 256, "image/vnd.microsoft.icon")
 
@@ -601,5 +601,5 @@ def test_a_header_that_is_too_long_is_none(kind: str, part: bytes, most: int) ->
     sent = picture(300, 200, kind)
     for count, size in ((10, ImageSize(300, 200)), (most, None)):
         file = io.BytesIO(sent[:begin] + part * count + sent[begin:])
-        with computing_less_than(5):  # The first one takes nine where it is all read.
+        with computing_less_than(5):  # Reading all of the first file would take nine.
             assert measure(file, f".{kind.lower()}") == size

@@ -1,4 +1,4 @@
-"""Relations from content to users: written, populated, filtered, sorted, from both sides, by who may."""
+"""Tests of relations between content and users: writing, populating, filtering, sorting and permissions."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ NAMES = ("ann", "bob", "cyd")
 
 @pytest.fixture
 def api(make_api: MakeApi) -> Api:
-    """A site with the users ann, bob and cyd, and the article `a` by ann."""
+    """A site with the users ann, bob and cyd, and an article by ann."""
     api = make_api(FILES)
     for name in NAMES:
         body = {"username": name, "email": f"{name}@example.org", "password": "secret12", "role": 1}
@@ -64,7 +64,7 @@ def write(api: Api, data: dict[str, Any], path: str = "/api/articles", who: str 
 
 
 def names(value: Any) -> Any:
-    """The names of populated users."""
+    """Return the names of populated users."""
     if isinstance(value, list):
         return [item["username"] for item in value]
     return value and value["username"]
@@ -251,7 +251,7 @@ def test_a_user_that_is_gone_is_nobody(api: Api) -> None:
 
 
 def test_an_answer_shows_users_as_they_are_now(api: Api) -> None:
-    """Also where the answer is kept in front of the app: users change without the content."""
+    """A cached response must not be used after a user has changed, although the content is the same."""
     article = write(api, {"author": 1})
     one, many = f"/api/articles/{article}?populate=author", "/api/articles?populate=author"
     tags = {api.get(path).headers["ETag"] for path in (one, one)}

@@ -1,4 +1,4 @@
-"""Users over HTTP: registering, logging in, passwords, sessions, and who may see whom."""
+"""Tests of users over HTTP: registration, login, passwords, sessions, and which users a caller can see."""
 
 import logging
 import re
@@ -41,7 +41,7 @@ def login(api: Api, password: str = "secret12", identifier: str = "ann") -> Any:
 
 
 def mailed(caplog: pytest.LogCaptureFixture, name: str) -> str:
-    """The code of a mail, which goes out in the background: to the log, where there is no server."""
+    """Wait for an email and return the code in it. Without a mail server, emails are written to the log."""
     for _ in range(400):
         found = re.search(rf"{name}: (\S+)", caplog.text)
         if found:
@@ -144,7 +144,7 @@ def test_nobody_who_is_blocked_is_sent_a_code(api: Api, caplog: pytest.LogCaptur
                 "POST", "/api/auth/forgot-password", "public", json={"email": f"{name}@example.org"}
             )
             assert asked.body == {"ok": True}
-        mailed(caplog, "code")  # that to ben, who asked last
+        mailed(caplog, "code")  # the email to ben, who sent the last request
     assert caplog.text.count("Hello ") == 1
     assert "Hello ben," in caplog.text
 
@@ -277,7 +277,7 @@ def person(name: str, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def three(api: Api) -> Api:
-    """A site with the users cyx, box and alx, who were made in that order."""
+    """A site with the users cyx, box and alx, created in this order."""
     for name in ("cyx", "box", "alx"):
         assert api.ask("POST", "/api/users", json=person(name)).status == 201
     return api
@@ -390,7 +390,7 @@ def test_every_user_has_a_role(api: Api, role: Any, path: list[str], message: st
     assert (entry["path"], entry["message"], entry.get("value", ...)) == (path, message, value)
     assert api.ask("POST", "/api/users", json=person("ann")).status == 201
     changed = api.ask("PUT", "/api/users/1", json={"role": role})
-    if role in ({}, {"connect": []}):  # They change nothing.
+    if role in ({}, {"connect": []}):  # These values change nothing.
         assert (changed.status, changed.body["role"]["type"]) == (200, "authenticated")
     else:
         assert changed.status == 400

@@ -1,4 +1,6 @@
-"""What webhooks send, and that a real server sends it: each change once, whoever is killed."""
+"""Tests of webhook requests, also with real servers: each change is sent once, even if processes
+are killed.
+"""
 
 import json
 import os
@@ -76,7 +78,7 @@ def api(make_api: MakeApi) -> Api:
 
 
 def bodies(api: Api, since: int = 0) -> list[dict[str, Any]]:
-    """The bodies of all events after one."""
+    """Return the webhook bodies for all events after the event with the number `since`."""
     events = EventDatabase(api.root).read(since, 100)
     return [json.loads(body_of(api.site.state, event)) for event in events]
 
@@ -130,7 +132,7 @@ def test_an_event_has_the_version_that_it_is_about(api: Api) -> None:
         ("entry.delete", "en"),
         ("entry.delete", "fr"),
     }
-    for body in (*gone, *bodies(api)):  # what is gone has its ids alone
+    for body in (*gone, *bodies(api)):  # for deleted documents, only the ids are sent
         expected = {"id", "documentId", "locale"}
         if body["entry"]["locale"] == "en":
             assert body["entry"].keys() == expected
@@ -185,7 +187,7 @@ webhooks:
 
 
 class Server:
-    """A running server of a site with a webhook, with two workers."""
+    """A running server with two workers, whose site has a webhook."""
 
     def __init__(self, root: Path, hook: str, *options: str, first: str = "") -> None:
         self.root, self.port, self.options = root, free_port(), options
@@ -201,7 +203,7 @@ class Server:
         wait(self.process, self.port)
 
     def until_it_delivers(self) -> None:
-        """Wait until the webhook is known, so that it is told of what comes now."""
+        """Wait until the server has registered the webhook, so that the webhook receives all later events."""
         known = "SELECT count(*) FROM webhooks WHERE name = 'all'"
         database = EventDatabase(self.root)
         until(lambda: database.query(lambda c: c.execute(known).fetchone()[0] > 0))
@@ -228,7 +230,7 @@ def server(tmp_path: Path, receiver: Receiver) -> Iterator[Server]:
 
 
 def told(receiver: Receiver) -> list[str]:
-    """The documents of all requests, each delivery once."""
+    """Return the documents in all requests, sorted. Each delivery counts once."""
     return sorted({one.id: one.data["bifolio"]["documentId"] or "" for one in receiver.received}.values())
 
 
@@ -362,7 +364,7 @@ def test_the_next_generation_of_workers_goes_on(tmp_path: Path, receiver: Receiv
 def test_of_two_servers_of_a_site_one_delivers(server: Server, receiver: Receiver) -> None:
     other = Server(server.root, receiver.url)
     try:
-        time.sleep(1)  # Each server compares the files with the log once, soon after it has begun.
+        time.sleep(1)  # Each server compares the files with the log once, soon after it has started.
         for i in range(5):
             server.write(f"n{i}")
         receiver.until(5)
@@ -384,7 +386,7 @@ def test_what_is_committed_at_once_names_its_commit(tmp_path: Path, receiver: Re
         running.until_it_delivers()
         commits = []
         for i in range(8):
-            time.sleep(0.03 * i)  # at other times of the pause between two looks
+            time.sleep(0.03 * i)  # at different moments between two checks of the queue
             body = json.dumps({"data": {"title": f"T{i}"}}).encode()
             head = {"Content-Type": "application/json"}
             asked = urllib.request.Request(f"http://127.0.0.1:{running.port}/api/notes", body, head)
@@ -403,7 +405,7 @@ def test_a_server_of_a_past_state_leaves_webhooks_to_others(tmp_path: Path, rece
     commit_all(root)
     past = Server(root, receiver.url, "--at", "HEAD")
     try:
-        time.sleep(1.5)  # It would begin to deliver soon after it has started.
+        time.sleep(1.5)  # Otherwise, the server would begin deliveries soon after its start.
         assert not (root / ".bifolio/webhooks/lock").exists()
         present = Server(root, receiver.url)
         try:

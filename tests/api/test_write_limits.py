@@ -1,4 +1,4 @@
-"""What one write may cost, over HTTP: more than that is refused before any work is done for it."""
+"""Tests of the limits for one write over HTTP: larger writes are rejected before any work is done."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""API tokens: kinds, expiry, revocation under a running app, and what is kept of them."""
+"""Tests of API tokens: kinds, expiry, revocation while the app is running, and how tokens are stored."""
 
 import os
 import sqlite3
@@ -26,12 +26,12 @@ FILES = {
 ROOT = Path(__file__).parents[2]
 
 
-# --- what a token may ----------------------------------------------------------------------------
+# --- permissions of a token -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """A site that the tests which only read share."""
+    """A site that is shared by all tests that only read."""
     return Api.of(load(tmp_path_factory.mktemp("site"), FILES))
 
 
@@ -139,7 +139,7 @@ def test_a_file_elsewhere_and_what_is_no_database(tmp_path: Path) -> None:
         Accounts(tmp_path, "mysql://localhost/accounts")
 
 
-# --- at rest -------------------------------------------------------------------------------------
+# --- stored tokens --------------------------------------------------------------------------------
 
 
 def test_only_a_hash_is_kept(make_api: MakeApi) -> None:
@@ -202,7 +202,9 @@ def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -
 
 
 def test_two_processes_make_tokens_at_once(tmp_path: Path) -> None:
-    """The first use of a site by several processes: each finds or makes the tables, none is lost."""
+    """Several processes use a site for the first time. All of them must find or create the tables, and no
+    token may get lost.
+    """
     code = (
         "import sys; from pathlib import Path; from server.auth.accounts import Accounts\n"
         "accounts = Accounts(Path(sys.argv[1]))\n"

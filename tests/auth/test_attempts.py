@@ -1,4 +1,6 @@
-"""How often a login may be tried: whatever the account is called, from wherever, in whichever process."""
+"""Tests of the limit for login attempts, which holds for all spellings of a name, all addresses and all
+processes.
+"""
 
 import sqlite3
 import threading
@@ -21,7 +23,7 @@ ANN = {"username": "Zoë", "email": "zoe@example.org", "password": "secret12"}
 
 
 class StoppedClock:
-    """A clock that moves on only when a test says so, however slow the machine is."""
+    """A clock that moves only when a test moves it, however slow the machine is."""
 
     def __init__(self) -> None:
         self._now = time.time()
@@ -31,7 +33,6 @@ class StoppedClock:
         return self._now
 
     def move(self, seconds: float) -> None:
-        """Move on."""
         self._now += seconds
 
 
@@ -116,7 +117,7 @@ def test_an_attempt_comes_back_with_time(accounts: Accounts, clock: StoppedClock
 
 
 def test_of_many_at_once_no_more_than_allowed_are_let_through(tmp_path: Path) -> None:
-    opened = [Accounts(tmp_path) for _ in range(4)]  # as in four processes
+    opened = [Accounts(tmp_path) for _ in range(4)]  # like four processes
     barrier = threading.Barrier(8)
 
     def take(i: int) -> bool:
@@ -261,7 +262,7 @@ BOB = {"username": "Bob", "email": "bob@example.org", "password": "secret34"}
 
 
 def use_up(api: Api, address: str = "1.1.1.1") -> None:
-    """Try names from an address until it may try no more."""
+    """Try to log in with different names from one address until the limit is reached."""
     assert [login(api, f"user{i}", address=address) for i in range(101)][-2:] == [400, 429]
 
 

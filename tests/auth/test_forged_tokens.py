@@ -1,4 +1,6 @@
-"""Tokens that nobody gave: forged, cut, changed, of another site, or of a session that has ended."""
+"""Tests of invalid tokens: forged, truncated, modified, from another site, or from a session that
+has ended.
+"""
 
 import base64
 import hmac
@@ -20,12 +22,12 @@ roles:
   public: {{auth: [callback, refresh]}}
   authenticated: {{user: [me]}}
 """
-AGES = int(time.time()) + 1_000_000  # long after the tests have run
+AGES = int(time.time()) + 1_000_000  # long after the tests end
 FORM = {"identifier": "ann", "password": "secret12"}
 
 
 def site(root: Path, *, refresh: bool = False) -> Api:
-    """A site with two users, ann and bob."""
+    """Return a site with two users, ann and bob."""
     files = collection("note", {"text": STRING})
     api = make(root, {**files, "site.yaml": SITE.format(refresh=str(refresh).lower())})
     for name in ("ann", "bob"):
@@ -49,7 +51,7 @@ def me(api: Api, token: str) -> Answer:
 
 
 def parts_of(token: str) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Header, claims and signature of a token."""
+    """Return the header, claims and signature of a token."""
     header, claims, signature = token.split(".")
     read = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (header, claims)]
     return read[0], read[1], signature
@@ -126,7 +128,7 @@ def test_a_token_of_another_key_or_algorithm_is_refused(api: Api) -> None:
 
 @pytest.mark.parametrize("refresh", [False, True])
 def test_a_token_of_another_site_is_refused(tmp_path: Path, refresh: bool) -> None:
-    """Both have the same key, and a user of the same number and name."""
+    """Both sites have the same key, and a user with the same number and name."""
     first = site(tmp_path / "a", refresh=refresh)
     given = login(first)
     write(tmp_path / "b", {".bifolio/jwt.key": (first.root / ".bifolio/jwt.key").read_text()})
@@ -145,7 +147,7 @@ def test_a_token_of_another_site_is_refused(tmp_path: Path, refresh: bool) -> No
 def test_a_site_that_was_restored_knows_its_tokens(tmp_path: Path) -> None:
     api = site(tmp_path / "a")
     token = login(api)["jwt"]
-    api.accounts.revoke_token("full")  # the tests' own, which the next site makes again
+    api.accounts.revoke_token("full")  # the tests' own token, which `make` creates again below
     api.accounts.close()
     (tmp_path / "a").rename(tmp_path / "b")
     again = make(tmp_path / "b", {})

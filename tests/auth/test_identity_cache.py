@@ -1,4 +1,4 @@
-"""Who asks, as it was read lately: what is kept of it, for how long, and while the database is away."""
+"""Tests of the cache of callers: its content, its expiry, and its use while the database is unavailable."""
 
 import logging
 import time
@@ -32,14 +32,14 @@ def accounts(database: Postgres, tmp_path: Path) -> Iterator[Accounts]:
 
 
 def written(database: Postgres, statement: str) -> None:
-    """Change the database behind the back of all who have it open."""
+    """Change the database directly, without the knowledge of the processes that have it open."""
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute(statement)  # type: ignore[call-overload]
 
 
 @contextmanager
 def read_only(database: Postgres) -> Iterator[None]:
-    """The server takes no writes in the block, as one that follows another."""
+    """Context manager: make the database server read-only, like a PostgreSQL standby server."""
     change = "ALTER SYSTEM SET default_transaction_read_only = {}"
     try:
         for statement in (change.format("on"), "SELECT pg_reload_conf()"):
@@ -110,7 +110,7 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
             for _ in range(20):
                 with pytest.raises(UnavailableError):
                     accounts.find_token(unseen)
-            assert time.monotonic() - began < 3  # and not for each as long as for one
+            assert time.monotonic() - began < 3  # the waits don't add up
             until(lambda: not is_believed(accounts, token), 6)
         until(lambda: is_believed(accounts, unseen), 5)
     assert [(record.levelname, record.message) for record in caplog.records] == [

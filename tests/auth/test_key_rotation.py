@@ -1,4 +1,4 @@
-"""`bifolio key rotate`: existing logins stay valid for the grace period, and no longer."""
+"""Tests of `bifolio key rotate`: existing logins stay valid until the grace period ends."""
 
 import stat
 import time
@@ -43,14 +43,14 @@ def rotate(root: Path, *options: str) -> Result:
 
 
 def restarted(root: Path) -> Api:
-    """The app of a server of the site that starts now."""
+    """Return the app of a newly started server for the site."""
     site, accounts = opened(root), Accounts(root)
     app = create_app(site, accounts)
     return Api(site, app, accounts, app.test_client())
 
 
 def me(root: Path, token: str) -> int:
-    """The status that a server which starts now answers to somebody with a token."""
+    """Return the status with which a newly started server responds to a user's token."""
     return restarted(root).get("/api/users/me", token).status
 
 

@@ -1,4 +1,4 @@
-"""Mail over SMTP, to a server that keeps what it is sent; and what becomes of mail where there is none."""
+"""Tests of emails over SMTP, with a mail server that stores what it receives, and without a mail server."""
 
 import email.policy
 import logging
@@ -18,7 +18,7 @@ received: "queue.Queue[bytes]" = queue.Queue()
 
 
 class Mailbox(socketserver.StreamRequestHandler):
-    """As much of a mail server as there must be."""
+    """A minimal SMTP server."""
 
     def handle(self) -> None:
         self.say("220 here")

@@ -1,4 +1,6 @@
-"""Passwords at rest: argon2 with the parameters that its library recommends, where there is no user too."""
+"""Tests of stored passwords: argon2 with its library's recommended parameters, even if the user does not
+exist.
+"""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Who may see what: actions, populate, filters and sorting through what the caller may not find."""
+"""Tests of read permissions: actions, and populate, filters and sort keys that use hidden content types."""
 
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,8 @@ def test_of_a_morph_relation_only_what_may_be_found_is_shown(api: Api) -> None:
     path = "/api/articles/one?populate=about"
     assert [t["__type"] for t in api.get(path, "public").data["about"]] == ["api::author.author"]
     assert len(api.get(path, "full").data["about"]) == 2
-    assert "about" in api.get(path, "articles").data  # it may hold articles, which this token may find
+    # the relation may contain articles, which this token may find
+    assert "about" in api.get(path, "articles").data
 
 
 def test_media_come_with_the_document(api: Api) -> None:
@@ -344,7 +345,9 @@ def test_a_changed_role_counts_from_the_next_request(tmp_path_factory: pytest.Te
 
 @pytest.mark.parametrize("who", ["public", "reading", "drafts", "full"])
 def test_answers_of_one_are_never_given_to_another(api: Api, who: str) -> None:
-    """The same question, asked by one after the other, is answered for each (a cache is in front)."""
+    """Callers send the same request in turn, and each receives its own response despite the
+    response cache.
+    """
     seen: dict[str, Any] = {}
     for _ in range(2):
         for other in ("full", who, "nothing", "public"):

@@ -1,4 +1,4 @@
-"""Accounts in PostgreSQL: the same as in SQLite, against a real server where there is one."""
+"""Tests of accounts in PostgreSQL, which must behave as in SQLite. They need a PostgreSQL server."""
 
 import time
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
 
 
 def test_a_database_of_any_encoding_keeps_texts(url: str, tmp_path: Path) -> None:
-    """SQL_ASCII is what a server has that was made where no locale is set."""
+    """A PostgreSQL server that was set up without a locale uses the encoding SQL_ASCII."""
     with connect_to(url) as connection:
         connection.execute("DROP DATABASE IF EXISTS plain")
         connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' TEMPLATE template0 LOCALE 'C'")

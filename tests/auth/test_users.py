@@ -1,4 +1,4 @@
-"""Users in the database: names that are the same, versions, and databases that an older release made."""
+"""Tests of users in the database: equal names, versions, and databases created by older releases."""
 
 import re
 import sqlite3
@@ -49,7 +49,7 @@ def test_an_address_belongs_to_one_user(users: Users, other: str) -> None:
     with pytest.raises(TakenError, match="Email already taken"):
         create(users, "bob", other)
     with pytest.raises(TakenError):
-        create(users, other, "other@example.org")  # as a name, with which one could log in as well
+        create(users, other, "other@example.org")  # as a name, because users can also log in by name
     bob = create(users, "bob")
     with pytest.raises(TakenError):
         users.update(bob.id, {"email": other})
@@ -71,7 +71,7 @@ def test_one_logs_in_by_the_name_or_by_the_address_in_any_case(users: Users) -> 
 
 
 def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users) -> None:
-    """With the sessions and timestamps of the user as they were."""
+    """The user's sessions and timestamps must not change."""
     ann = create(users, "ann")
     older = PasswordHasher(time_cost=2, memory_cost=16, parallelism=2).hash("secret12")
     with users.engine.writing() as connection:
@@ -93,7 +93,7 @@ def test_the_hash_of_an_older_release_is_renewed_at_the_next_login(users: Users)
 def test_names_are_measured_as_they_are_kept() -> None:
     assert broken_rule("username", "  a  ", 3)
     assert not broken_rule("username", " abc ", 3)
-    assert broken_rule("username", "\ufdfa" * 100)  # a letter that stands for eighteen
+    assert broken_rule("username", "\ufdfa" * 100)  # a letter that expands to eighteen letters
     assert len(name_key("ß" * (MAX_CHARS["username"] // 2))) == MAX_CHARS["username"]
     assert plain_name(" Zoe\u0308 ") == "Zoë"
 
@@ -180,7 +180,7 @@ def test_a_database_of_an_older_release_is_brought_up_to_date(tmp_path: Path) ->
 
 
 def test_every_invisible_character_is_known() -> None:
-    """Of this Python's Unicode; a newer one may have more."""
+    """This checks this Python's version of Unicode. A newer version may contain more invisible characters."""
     invisible = re.compile(f"[{INVISIBLE_CHARS}]")
     for char in map(chr, {*range(sys.maxunicode + 1)} - {*range(0xD800, 0xE000)}):
         if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp"):

@@ -1,4 +1,6 @@
-"""`make test-bench`: runs every kind of benchmark at its smallest size; two at a time, until one fails."""
+"""Implementation of `make test-bench`: run each benchmark at its smallest size, two at a time, until one
+fails.
+"""
 
 import os
 import subprocess
@@ -11,7 +13,7 @@ from tests.servers import ROOT
 from tests.signals import restore_in_children
 
 SHARE = "0.005"
-AT_ONCE = 2  # They mostly wait for servers to start.
+AT_ONCE = 2  # The benchmarks mostly wait for servers to start.
 COMMANDS = {kind: ["bench", kind] for kind in CHOICES}
 RECORDED = "--site rules --documents 2 --reads 80 --writes 40 --replay tests/bench/strapi-rules.json"
 COMMANDS["differential"] = ["bench.differential", *RECORDED.split()]
@@ -19,7 +21,7 @@ COMMANDS["peers"] = ["bench.peer", "--stand-in", "--json", "build/test-bench-pee
 
 
 def main(kinds: list[str]) -> int:
-    """Run the given kinds, or all, two at a time. Returns the status of the first that fails."""
+    """Run the given benchmarks, or all, two at a time. Return the status of the first one that fails."""
     restore_in_children()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for kind, done, seconds in pool.map(run, kinds or COMMANDS):
@@ -32,7 +34,7 @@ def main(kinds: list[str]) -> int:
 
 
 def run(kind: str) -> tuple[str, "subprocess.CompletedProcess[str]", float]:
-    """Run a benchmark at its smallest size. Returns its process and the seconds it took."""
+    """Run a benchmark at its smallest size. Return its name, its process and the duration in seconds."""
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", *COMMANDS[kind]],

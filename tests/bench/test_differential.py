@@ -1,4 +1,6 @@
-"""The parts of `make peer-diff` that need no server: what is the same, what is asked, what is shown."""
+"""Tests of the parts of `make peer-diff` that need no server: comparing, generating requests and
+reporting.
+"""
 
 import random
 from collections.abc import Sequence
@@ -34,7 +36,7 @@ SHAPES = Shapes(MODEL)
 
 
 def differences(theirs: Any, ours: Any, status: int = 200) -> list[str]:
-    """What differs between two answers, where `a` there is `b` here."""
+    """Return the differences between two responses. `a` in theirs corresponds to `b` in ours."""
     comparison = Comparison({"doc:1": "a"}, {"doc:1": "b"})
     return [str(found) for found in comparison.differences(Answer(status, theirs), Answer(status, ours))]
 
@@ -249,12 +251,12 @@ RULES = "rules"
 
 @pytest.fixture(scope="session")
 def rules(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    """The model of the site that has every option."""
+    """The model of a site that uses every option."""
     return read_model(make_types(tmp_path_factory.mktemp("rules") / "types", RULES))
 
 
 def world(model: Model = MODEL) -> World:
-    """A world with two documents of each type."""
+    """Return a world with one document of each single type and two of each collection type."""
     made = World(model, files=["«file:0»"])
     for uid, type_ in model.types.items():
         for _ in range(1 if type_.single else 2):
@@ -270,7 +272,7 @@ def test_the_same_seed_asks_the_same(area: str) -> None:
 
 
 def test_requests_of_the_area_http_write_nothing() -> None:
-    """A POST to a collection would, as would a PUT to a single type or a document."""
+    """A POST to a collection, or a PUT to a single type or document, would write."""
     singles = {type_.path for type_ in MODEL.types.values() if type_.single}
     asked = [Reads(world(), random.Random(seed)).request("http") for seed in range(500)]
     assert {request.method for request in asked} >= {"HEAD", "OPTIONS", "PATCH", "POST", "PUT", "DELETE"}
@@ -324,7 +326,9 @@ def test_what_a_filter_compares_is_told() -> None:
 
 
 def explained(deviation: Deviation, request: Request, theirs: Answer, ours: Answer) -> tuple[list[str], int]:
-    """The names of the deviations of two answers, and how many differences are left."""
+    """Return the deviations that explain the differences between two responses, and the number of unexplained
+    ones.
+    """
     found = Comparison({}, {}).differences(theirs, ours)
     context = Context([request], theirs, ours, SHAPES, world(), {}, {})
 
@@ -450,7 +454,7 @@ def test_relations_of_one_document_lead_to_the_same_one(rules: Model) -> None:
 
 
 def test_the_masks_of_a_search_look_for_the_text() -> None:
-    """What only Strapi finds has to have the text where Bifolio does not show it."""
+    """A document that only Strapi finds must contain the search text in an attribute that Bifolio hides."""
     made = world()
     document = next(d for d in made.documents.values() if d.uid == "api::thing.thing")
     document.said["priv"] = "a Secret word"

@@ -1,4 +1,4 @@
-"""The history that `python -m bench history` measures."""
+"""Tests of the git history that `python -m bench history` measures."""
 
 import shutil
 from pathlib import Path

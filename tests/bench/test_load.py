@@ -1,4 +1,4 @@
-"""The load generator, with a real server that is slow."""
+"""Tests of the load generator with a real, slow server."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ SLOW_S = 1.5  # longer than the shortest run of wrk
 
 
 class Slow(BaseHTTPRequestHandler):
-    """Responds to nothing until SLOW_S after the server was started."""
+    """A server that sends no response until SLOW_S seconds after it was started."""
 
     protocol_version = "HTTP/1.1"
     ready_at = 0.0

@@ -1,4 +1,4 @@
-"""What measures Bifolio uses what Bifolio has."""
+"""Tests that the benchmarks use only names that Bifolio defines."""
 
 import importlib
 import subprocess

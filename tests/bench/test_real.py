@@ -1,4 +1,4 @@
-"""`make real` on small trees of its own: what it compares and writes, and that it finds a difference."""
+"""Tests of `make real` on small trees: what it compares and writes, and that it finds a difference."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +20,13 @@ SMALL = Tree("small", "https://example.org/small", None, "MIT", ".", "Hugo")
 
 
 def content_type(name: str, attributes: dict[str, str], **options: object) -> ContentType:
-    """A content type with drafts and locales."""
+    """Return a content type with drafts and locales."""
     described = {key: {"type": kind} for key, kind in attributes.items()}
     return ContentType(name, f"{name}s", False, True, True, options, described)
 
 
 def reading(path: str = "content/posts/one.md", body: str = "", **text: str) -> Reading:
-    """What a file says if all of its values are text."""
+    """Return the parsed content of a file in which all values are strings."""
     return Reading(path, "yaml", dict(text), dict(text), body)
 
 
@@ -211,4 +211,4 @@ def test_a_project_of_content_types_gets_documents_of_its_own(tmp_path: Path) ->
         2,
         9,
         7,
-    )  # what locales share is left
+    )  # values that the locales share are left out

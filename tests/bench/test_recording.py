@@ -1,4 +1,4 @@
-"""The recording of a peer's answers, and the server that plays it back."""
+"""Tests of recorded responses from a peer, and of the server that replays them."""
 
 import http.client
 from email.message import Message
@@ -14,7 +14,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def recorded(folder: Path) -> Path:
-    """A recording of two answers to one request, and of another one to it in a conversation."""
+    """Record two responses to the same request, and a response to this request within a conversation."""
     recording, headers = Recording(), Message()
     headers["Content-Type"] = "application/json"
     headers["Date"] = "today"
@@ -29,7 +29,7 @@ def recorded(folder: Path) -> Path:
 
 
 def ask(server: Playing, method: str, body: bytes | None = None) -> tuple[int, bytes]:
-    """The status and body of an answer."""
+    """Send a request and return the status and body of the response."""
     connection = http.client.HTTPConnection(HOST, server.port, timeout=30)
     try:
         headers = JSON if body is not None else {"Authorization": "Bearer full"}

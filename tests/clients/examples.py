@@ -1,7 +1,9 @@
-"""`make test-clients`: the front ends of examples/, built against a live server of the repository's own site.
+"""Test of the front ends in examples/, for `make test-clients`, with a running server of the repository's own
+site.
 
-Each is copied into a folder of the user's cache, which keeps what npm has installed. It has to list the
-articles, show one with its author and picture, and show a draft in its preview and nowhere else.
+Each front end is copied into a folder in the user's cache, where the packages that npm installed are kept.
+The built front end must list the articles, show one article with its author and picture, and show a draft
+only in its preview.
 """
 
 import fcntl
@@ -28,9 +30,9 @@ from tests.clients.npm import install, missing_node
 from tests.servers import ROOT, free_port, serving
 from tests.signals import restore_in_children
 
-AT_ONCE = 2  # npm waits for the network for much of the time
-NODE = (20, 19)  # what the newest of the frameworks needs
-BUILD_S = 900.0  # a machine with much else to do took four minutes
+AT_ONCE = 2  # npm mostly waits for the network
+NODE = (20, 19)  # the newest framework requires this version
+BUILD_S = 900.0  # a build took four minutes on a busy machine
 START_S = 120.0
 SECRET = "only-editors-know"
 QUIET = {"NEXT_TELEMETRY_DISABLED": "1", "ASTRO_TELEMETRY_DISABLED": "1", "NUXT_TELEMETRY_DISABLED": "1"}
@@ -38,16 +40,16 @@ QUIET = {"NEXT_TELEMETRY_DISABLED": "1", "ASTRO_TELEMETRY_DISABLED": "1", "NUXT_
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A folder of examples/: one that builds files, or one whose server has a preview."""
+    """A folder in examples/: either a front end that builds files or a front end that has its own server."""
 
     name: str
-    files: str = ""  # the folder of the built files; empty where there is a server
-    preview: str = ""  # the address that shows the draft `{slug}` to whoever knows the secret
-    prefix: str = ""  # before the names of its environment's variables
-    options: tuple[str, ...] = ()  # of `npm start`
+    files: str = ""  # the folder with the built files; empty if the front end has a server
+    preview: str = ""  # the URL that shows the draft `{slug}` to anyone who knows the secret
+    prefix: str = ""  # prefix of its environment variables
+    options: tuple[str, ...] = ()  # options for `npm start`
 
 
-EXAMPLES = (  # those first that take longest
+EXAMPLES = (  # the slowest first
     Example("nuxt", preview=f"/articles/{{slug}}?preview=true&token={SECRET}", prefix="NUXT_"),
     Example("next", preview=f"/api/draft?secret={SECRET}&slug={{slug}}", options=("--hostname", "127.0.0.1")),
     Example("astro", files="dist"),
@@ -58,7 +60,7 @@ EXAMPLES = (  # those first that take longest
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What answers a request: status, content type, where it leads, the cookies it sets, its text."""
+    """A response: its status, content type, redirect target, cookies and text."""
 
     status: int
     kind: str
@@ -68,7 +70,7 @@ class Page:
 
 
 def main(names: list[str]) -> int:
-    """Build and look at the examples that are named, else at all; 0 where they show what they should."""
+    """Build and check the named examples, or all. Return 0 if they show what they should."""
     restore_in_children()
     if (reason := missing_node(NODE)) is not None:
         return skipped("examples", reason)
@@ -92,7 +94,7 @@ def main(names: list[str]) -> int:
 
 
 def timed(example: Example, url: str, token: str) -> str | None:
-    """Try an example out, and print its seconds; why it could not be installed."""
+    """Test an example and print its duration. If it could not be installed, return the reason."""
     began = time.monotonic()
     if (reason := try_out(example, url, token)) is None:
         print(f"examples/{example.name}: {time.monotonic() - began:.0f} s", flush=True)
@@ -100,7 +102,7 @@ def timed(example: Example, url: str, token: str) -> str | None:
 
 
 def try_out(example: Example, url: str, token: str) -> str | None:
-    """Install, build and look at an example; why it could not be installed."""
+    """Install, build and check an example. If it could not be installed, return the reason."""
     folder = cache() / "examples" / example.name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -117,7 +119,9 @@ def try_out(example: Example, url: str, token: str) -> str | None:
 
 
 def copy(source: Path, folder: Path) -> None:
-    """Put an example's files into its folder of the cache, in place of all but what npm installed."""
+    """Copy an example's files into its cache folder. Everything else there is deleted, except installed
+    packages.
+    """
     for path in folder.iterdir():
         if path.is_dir() and path.name != "node_modules":
             shutil.rmtree(path)
@@ -128,7 +132,7 @@ def copy(source: Path, folder: Path) -> None:
 
 
 def look_at_files(example: Example, folder: Path, settings: Mapping[str, str]) -> None:
-    """Build an example that makes files as visitors and as editors see it, and look at the files."""
+    """Build an example that generates files, once for visitors and once for editors, and check the files."""
     built = folder / example.files
     build(folder, {"BIFOLIO_URL": settings["BIFOLIO_URL"]})
     index, article = built / "index.html", built / "articles" / "the-knot-count" / "index.html"
@@ -142,7 +146,9 @@ def look_at_files(example: Example, folder: Path, settings: Mapping[str, str]) -
 
 
 def look_at_server(example: Example, folder: Path, settings: Mapping[str, str]) -> None:
-    """Build an example that has a server, start it, and visit its pages with and without the preview."""
+    """Build an example that has a server, start the server, and check its pages with and without
+    the preview.
+    """
     build(folder, settings)
     with started(folder, settings, example.options) as port:
         assert_lists(visit(port, "/").text)
@@ -157,14 +163,14 @@ def look_at_server(example: Example, folder: Path, settings: Mapping[str, str]) 
 
 
 def assert_lists(text: str) -> None:
-    """A list names what is published, and links to it."""
+    """Require that a list names the published article and links to it, and does not name the draft."""
     assert "The knot count" in text, text
     assert re.search(r'href="/articles/the-knot-count/?"', text), text
     assert "Oyster lease" not in text
 
 
 def assert_shows(text: str) -> str:
-    """An article has its title, author, picture and formatted text; the address of the picture."""
+    """Require that an article has its title, author, picture and formatted text. Return the picture's URL."""
     assert "<h1>The knot count</h1>" in text, text
     assert "Tobias Wrackham" in text, text
     assert re.search(r"<em>Calidris\s+canutus</em>", text), text
@@ -175,7 +181,7 @@ def assert_shows(text: str) -> str:
 
 
 def build(folder: Path, settings: Mapping[str, str]) -> None:
-    """`npm run build`. Raises SystemExit with what it said where it fails."""
+    """Run `npm run build`. Raises SystemExit with npm's output if the build fails."""
     environment = {**os.environ, **QUIET, **settings}
     made = subprocess.run(
         ["npm", "run", "build"],
@@ -193,7 +199,7 @@ def build(folder: Path, settings: Mapping[str, str]) -> None:
 
 @contextmanager
 def started(folder: Path, settings: Mapping[str, str], options: tuple[str, ...]) -> Iterator[int]:
-    """The port of an example's own server, `npm start`."""
+    """Context manager: run an example's own server with `npm start`, and yield its port."""
     port = free_port()
     environment = {**os.environ, **QUIET, **settings, "HOST": "127.0.0.1", "PORT": str(port)}
     with tempfile.TemporaryFile() as output:
@@ -222,7 +228,7 @@ def started(folder: Path, settings: Mapping[str, str], options: tuple[str, ...])
 
 
 def answers(port: int) -> bool:
-    """Whether a server answers at a port."""
+    """Return whether a server responds on a port."""
     try:
         return visit(port, "/").status > 0
     except (OSError, HTTPException):
@@ -230,7 +236,7 @@ def answers(port: int) -> bool:
 
 
 def visit(port: int, path: str, cookies: str = "") -> Page:
-    """GET a path, as a browser with these cookies would, without going where it leads."""
+    """Send a GET request with cookies, without following a redirect."""
     connection = HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request("GET", path, headers={"Cookie": cookies} if cookies else {})
@@ -243,7 +249,7 @@ def visit(port: int, path: str, cookies: str = "") -> Page:
 
 
 def previewed(port: int, path: str) -> Page:
-    """The page that the address of a preview shows or leads to."""
+    """Return the page that a preview URL shows or redirects to."""
     page = visit(port, path)
     return visit(port, page.location, page.cookies) if page.location else page
 

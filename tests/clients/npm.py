@@ -1,4 +1,4 @@
-"""Installs packages from npm, once for each package.json."""
+"""Installation of packages from npm, once for each package.json."""
 
 import fcntl
 import shutil
@@ -11,7 +11,9 @@ _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", 
 
 
 def missing_node(least: tuple[int, int] = (0, 0)) -> str | None:
-    """Why nothing of Node.js can be run here: it or npm is missing, or older than `least`."""
+    """Return None if Node.js is at least version `least` and npm is installed. Otherwise, return
+    a message.
+    """
     node = shutil.which("node")
     if not node or not shutil.which("npm"):
         return "there is no Node.js with npm on this machine"
@@ -23,10 +25,11 @@ def missing_node(least: tuple[int, int] = (0, 0)) -> str | None:
 
 
 def install(folder: Path, *options: str) -> str | None:
-    """Install what a package.json names, once; the reason where npm cannot reach its registry.
+    """Install the packages of a package.json, unless they are already installed.
 
-    Another process that installs the same is waited for. Raises SystemExit with npm's own words where it
-    fails otherwise.
+    Return the reason if npm can't reach its registry, and None otherwise. If another process is installing
+    the same packages, wait for this process. Raises SystemExit with npm's output if the installation fails
+    for a different reason.
     """
     with (folder / "package.json").open() as file:
         fcntl.flock(file, fcntl.LOCK_EX)

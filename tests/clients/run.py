@@ -1,4 +1,6 @@
-"""`make test-clients`: existing clients, installed from npm, against a live server of a small site."""
+"""Implementation of `make test-clients`: run existing npm clients against a running server of a
+small site.
+"""
 
 import os
 import shutil
@@ -54,7 +56,7 @@ TAG = schema(
 
 
 def main() -> int:
-    """Install, serve, run; the status of node's test runner."""
+    """Install the clients, start a server and run the tests. Return the status of Node's test runner."""
     restore_in_children()
     if (reason := missing_node() or install(HERE, "--legacy-peer-deps")) is not None:
         return skipped("test-clients", reason)
@@ -63,7 +65,9 @@ def main() -> int:
 
 
 def _compile(root: Path) -> Path | None:
-    """Compile typed.ts with the types of the site, `tsc --strict`; the script, None where it has errors."""
+    """Compile typed.ts with the site's types (`tsc --strict`). Return the script, or None if there are
+    errors.
+    """
     folder = root / "typed"
     folder.mkdir()
     (folder / "node_modules").symlink_to(HERE / "node_modules", target_is_directory=True)
@@ -87,7 +91,7 @@ def _compile(root: Path) -> Path | None:
 
 
 def _run(folder: Path) -> int:
-    """Run each script against a site and server of its own: one counts the documents that there are."""
+    """Run each script against its own site and server, because one script counts the documents."""
     _make_site(folder / "typed-site")
     typed = _compile(folder / "typed-site")
     if typed is None:

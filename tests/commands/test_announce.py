@@ -1,4 +1,6 @@
-"""The numbers of documents: what the terminal, the studio and the start page count, and what they call it."""
+"""Tests of the numbers of documents: the terminal, the studio and the start page show the same counts and
+terms.
+"""
 
 import shutil
 from pathlib import Path
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def told(api: Api, capsys: pytest.CaptureFixture[str]) -> str:
-    """The line of the terminal with the numbers."""
+    """Return the line in the terminal's output that contains the numbers."""
     Terminal().ready(api.site.state, [], 0.1, "http://localhost/")
     return capsys.readouterr().out.splitlines()[1].strip()
 

@@ -1,4 +1,4 @@
-"""`bifolio changes`: what has changed since a build, for scripts, beside a server and without one."""
+"""Tests of `bifolio changes`, which lists changes for scripts, with and without a running server."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ def run(root: Path, *arguments: str) -> Result:
 
 
 def listed(root: Path, *arguments: str) -> list[list[str]]:
-    """The columns of each change that is printed, without number and time."""
+    """Return the columns of each printed change, without its number and time."""
     result = run(root, *arguments)
     assert result.exit_code == 0, result.output
     return [line.split("\t")[2:] for line in result.stdout.splitlines()]
@@ -141,7 +141,7 @@ FILTERS: dict[tuple[str, ...], set[str]] = {
     ("--type", "tag", "--type", "note"): {"one", "blue", "red"},
     ("--type", "tag,note", "--event", "entry.delete"): {"red"},
     ("--event", "media.*"): {"a.txt"},
-    ("--status", "draft"): {"a.txt"},  # which has none
+    ("--status", "draft"): {"a.txt"},  # the content type has no drafts
     ("--locale", "fr"): {"a.txt"},
 }
 

@@ -1,4 +1,4 @@
-"""The command line: tokens, and a server that starts, says what is wrong, and ends as it should."""
+"""Tests of the command line: tokens, and the start, error messages and shutdown of a server."""
 
 import os
 import platform
@@ -252,7 +252,7 @@ def test_a_request_that_is_under_way_is_finished(
     process, port = served
     with socket.create_connection(("127.0.0.1", port)) as slow:
         slow.sendall(b"GET /api/articles HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        time.sleep(0.1)  # it is under way once it has been taken
+        time.sleep(0.1)  # the server is handling the request once it has read it
         process.send_signal(signal.SIGTERM)
         answer = b""
         while part := slow.recv(65536):
@@ -264,7 +264,7 @@ def test_a_request_that_is_under_way_is_finished(
 
 
 def refused(root: Path, port: int) -> str:
-    """The one line of a server that does not start."""
+    """Start a server that must fail. Return the single line that it prints."""
     process = start(root, port, real=True)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (1, ""), err
@@ -281,7 +281,7 @@ def test_a_port_that_is_in_use(root: Path) -> None:
 
 
 def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> None:
-    """Both can bind the address as long as neither listens."""
+    """Both servers can bind the same address until one of them listens."""
     first = bind("127.0.0.1", free_port())
     host, port = first.getsockname()
     second = bind(host, port)

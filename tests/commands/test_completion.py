@@ -1,4 +1,4 @@
-"""Shells complete commands, options and their values, as docs/completion.md says."""
+"""Tests of shell completion for commands, options and values (docs/completion.md)."""
 
 import os
 import shlex
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def bifolio(tmp_path: Path) -> dict[str, str]:
-    """An environment whose path has a `bifolio` that is the one of this folder."""
+    """An environment in whose PATH the command `bifolio` runs the code in this repository."""
     program = tmp_path / "bin" / "bifolio"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m server "$@"\n')
@@ -22,7 +22,7 @@ def bifolio(tmp_path: Path) -> dict[str, str]:
 
 
 def bash(environment: dict[str, str], line: str) -> set[str]:
-    """What bash offers at the end of a line, once it has read the script."""
+    """Return the completions that bash offers at the end of a line after loading the completion script."""
     words = line.split(" ")
     script = f"""
         eval "$(_BIFOLIO_COMPLETE=bash_source bifolio)"

@@ -1,4 +1,4 @@
-"""`bifolio log`, `bifolio diff` and `bifolio blame`: what git says of the documents, in the terminal."""
+"""Tests of `bifolio log`, `bifolio diff` and `bifolio blame`, which show the git history of documents."""
 
 import shutil
 from pathlib import Path

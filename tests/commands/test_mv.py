@@ -1,4 +1,4 @@
-"""`bifolio mv`: what it prints, which paths it takes, and that it works beside a running server."""
+"""Tests of `bifolio mv`: its output, the paths that it accepts, and its use next to a running server."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`bifolio search`: hits in the terminal, with the paths of their files."""
+"""Tests of `bifolio search`, which prints hits with the paths of their files."""
 
 from pathlib import Path
 

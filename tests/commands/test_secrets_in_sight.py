@@ -1,4 +1,6 @@
-"""No secret is in anything that a server or a command puts out, and only hashes of some are kept."""
+"""Tests that no output of a server or command contains a secret, and that some secrets are stored only as
+hashes.
+"""
 
 import os
 import stat
@@ -36,11 +38,11 @@ ENVIRONMENT = {
     "SIGNING": f"whsec_{SIGNING}",
     "HEADER": f"Bearer {MARK}-header",
 }
-# A bucket that is away is given up at once.
+# Code that makes requests to an unreachable bucket fail immediately.
 IMPATIENT = (
     "from server.storage.bucket import bucket; bucket.MAX_RETRIES, bucket.COMMAND_REQUEST_TIMEOUT_S = 0, 1"
 )
-NOBODY = "127.0.0.1:1"  # Nothing listens there.
+NOBODY = "127.0.0.1:1"  # an address on which nothing listens
 SETTINGS = """
 api: {{rate_limit: 1000 per minute, rate_store: "env:RATE_STORE"}}
 media: {{store: "s3://media-of-tests/site", endpoint: "http://{nobody}"}}
@@ -68,7 +70,7 @@ COMMANDS = (
 
 
 def run(arguments: list[str], environment: Mapping[str, str]) -> str:
-    """What a command prints."""
+    """Run a command and return its output."""
     code = f"{IMPATIENT}\nfrom server.commands.cli import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, timeout=60
@@ -77,7 +79,7 @@ def run(arguments: list[str], environment: Mapping[str, str]) -> str:
 
 
 class Client:
-    """Asks a server."""
+    """A client that sends requests to a server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -85,14 +87,14 @@ class Client:
     def ask(
         self, method: str, path: str, credentials: str = "", *, json: object = None, **headers: str
     ) -> str:
-        """The body of an answer; a refusal is one as well."""
+        """Send a request and return the response body, even if the request failed."""
         if credentials:
             headers["Authorization"] = f"Bearer {credentials}"
         body = None if json is None else dumps(json)
         return self._send(method, path, body, {"Content-Type": "application/json", **headers})[0]
 
     def upload(self, credentials: str) -> str:
-        """What is answered to an upload."""
+        """Upload a file and return the response body."""
         body = (
             '--x\r\nContent-Disposition: form-data; name="files"; filename="a.txt"\r\n\r\ntext\r\n--x--\r\n'
         )
@@ -100,7 +102,7 @@ class Client:
         return self._send("POST", "/api/upload", body, kind)[0]
 
     def sign_in(self, form: object) -> str:
-        """The value of the cookie of a session of the studio."""
+        """Sign in to the studio and return the value of the session cookie."""
         headers = {"Content-Type": "application/json", "Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"}
         cookie = self._send("POST", "/studio/-/session", dumps(form), headers)[1]
         return cookie.partition("=")[2].partition(";")[0]
@@ -116,7 +118,7 @@ class Client:
 
 
 def command_lines(process: int) -> str:
-    """The command lines of a process and of all that it has started."""
+    """Return the command lines of a process and all its descendants."""
     members, told = [process], ""
     while members:
         one = members.pop()
@@ -187,7 +189,7 @@ def test_secrets_are_in_no_output_of_a_server_and_its_commands(
                 "GET", f"/api/auth/email-confirmation?confirmation={confirmation}x"
             )
             outputs["studio"] = api.ask("GET", f"/studio?key={key}")
-            # Mistakes: a slash too many, and a parameter in place of a header.
+            # Mistakes: an extra slash, and a parameter instead of a header.
             outputs["slashes"] = api.ask("GET", f"//studio?key={key}")
             outputs["parameter"] = api.ask("GET", f"/api/notes?sort=title&access_token={token}")
             outputs["upload"] = api.upload(token)
@@ -197,7 +199,7 @@ def test_secrets_are_in_no_output_of_a_server_and_its_commands(
             outputs["command lines"] = command_lines(server.pid)
             for arguments in commands:
                 outputs[" ".join(arguments)] = run([*arguments, "--site", str(root)], environment)
-            # Secrets are found where they are: the signature is by one, and a header has another.
+            # The webhook did use the secrets: one secret signs the request, and another is in a header.
             assert received[0].headers["x-key"] == ENVIRONMENT["HEADER"]
             outputs |= {f"event {i}": told_of(one) for i, one in enumerate(received)}
         finally:
@@ -207,18 +209,18 @@ def test_secrets_are_in_no_output_of_a_server_and_its_commands(
     assert "bifolio" in outputs["command lines"] or "server" in outputs["command lines"]
     secrets = (MARK, SIGNING, token, jwt, session, code, confirmation, key)
     told = [(secret, place) for place, text in outputs.items() for secret in secrets if secret in text]
-    # The server prints a key of its own for whoever has started it, and no other.
+    # The server prints only its one-time key, for the owner.
     assert told == []
     assert_kept_as_hashes(root, (PASSWORD, token, jwt, session, code, confirmation, key))
 
 
 def told_of(received: Received) -> str:
-    """What a webhook was told but for its own address and header."""
+    """Return the headers and body that a webhook received, without its own secret header."""
     return dumps({**received.headers, "x-key": ""}) + received.body.decode()
 
 
 def assert_kept_as_hashes(root: Path, secrets: tuple[str, ...]) -> None:
-    """Nobody but its owner may read the state of a site, and no file of it has these secrets."""
+    """Require that only the owner can read `.bifolio`, and that none of its files contains the secrets."""
     folder = root / ".bifolio"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     for path in folder.rglob("*"):

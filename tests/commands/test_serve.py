@@ -1,4 +1,4 @@
-"""What a running server prints: what is read and written, and which problems come and go."""
+"""Tests of a running server's output: reads, writes, and problems that appear or are fixed."""
 
 import json
 import os
@@ -26,7 +26,7 @@ FILES = {
 
 
 class Server:
-    """A running server with two workers, and what it prints."""
+    """A running server with two workers and its output."""
 
     def __init__(self, folder: Path, *options: str, **files: str) -> None:
         self.root, self.log, self.port = folder / "site", folder / "log", free_port()
@@ -41,7 +41,7 @@ class Server:
         return self.log.read_text().splitlines()
 
     def until(self, text: str) -> str:
-        """Wait until a line has a text; returns that line."""
+        """Wait until a line of the output contains the text, and return this line."""
         until(lambda: any(text in line for line in self.lines), 15)
         return next(line for line in self.lines if text in line)
 
@@ -205,7 +205,7 @@ def test_problems_that_the_site_leaves_out_are_not_printed(tmp_path: Path) -> No
 
 
 def sign_in(server: Server, key: str) -> int:
-    """The status of a sign-in in the studio."""
+    """Sign in to the studio and return the status code of the response."""
     headers = {"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin", "Content-Type": "application/json"}
     url = f"http://127.0.0.1:{server.port}/studio/-/session"
     asked = urllib.request.Request(url, json.dumps({"key": key}).encode(), headers)

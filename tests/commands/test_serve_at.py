@@ -1,4 +1,4 @@
-"""`bifolio serve --at`: the whole site as it was at a commit, to read alone."""
+"""Tests of `bifolio serve --at`, which serves a past commit of the whole site, read-only."""
 
 import json
 import shutil
@@ -41,7 +41,9 @@ SINCE = {
 
 
 def make_site(root: Path) -> str:
-    """A site in which everything has changed since its first commit, whose id is returned."""
+    """Create a site in which everything has changed since its first commit. Return the first
+    commit's hash.
+    """
     write(root, FIRST)
     commit_all(root)
     (root / "content/notes/gone.json").unlink()
@@ -51,7 +53,7 @@ def make_site(root: Path) -> str:
 
 
 class Server:
-    """A server of a site at a commit, and what it printed."""
+    """A server that serves a site at a past commit, and its output."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.root, self.log, self.port = folder / "site", folder / "log", free_port()
@@ -87,11 +89,12 @@ def test_everything_is_as_it_was_for_whoever_may_read_it_today(server: Server) -
     assert "first" in printed
     titles = [note["title"] for note in json.loads(server.ask("/api/notes?sort=title")[1])["data"]]
     assert titles == ["Before", "Gone"]
-    assert server.ask("/api/notes/a")[0] == 200  # which only today's role may read
+    assert server.ask("/api/notes/a")[0] == 200  # only the role's current permissions allow this
     assert server.ask("/api/notes/new")[0] == 404
     assert server.ask("/uploads/a.png") == (200, OLD)
     with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/uploads/a.png", timeout=10) as answer:
-        assert answer.headers["Cache-Control"] == "public, max-age=3600"  # It is for everybody.
+        # Everybody may read the response, so caches may store it.
+        assert answer.headers["Cache-Control"] == "public, max-age=3600"
     assert [hit["documentId"] for hit in json.loads(server.ask("/search?q=gone")[1])["data"]] == ["gone"]
     assert json.loads(server.ask("/", Accept="application/json")[1])["name"] == "Then"
     described = server.ask("/openapi.json")[1]
@@ -150,7 +153,8 @@ def test_users_can_register_and_log_in(server: Server) -> None:
 def test_a_commit_that_is_made_later_changes_nothing(server: Server) -> None:
     git(server.root, "commit", "-q", "--allow-empty", "-m", "later")
     write(server.root, {"site.yaml": SITE.format("Later", "[]")})
-    until(lambda: server.ask("/api/notes")[0] == 403)  # Who may read what is as it is now.
+    # The current permissions apply, not those of the past commit.
+    until(lambda: server.ask("/api/notes")[0] == 403)
     assert json.loads(server.ask("/", Accept="application/json")[1])["name"] == "Then"
 
 

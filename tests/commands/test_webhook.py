@@ -1,4 +1,4 @@
-"""`bifolio webhook`: what it lists, sends, shows and queues, beside a running server or without one."""
+"""Tests of `bifolio webhook`: its lists, deliveries and queue, with and without a running server."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def record(root: Path, *names: str) -> None:
 
 @contextmanager
 def delivering(root: Path) -> Iterator[None]:
-    """A block beside which what is queued is sent, and given up after one try."""
+    """Context manager: send queued deliveries, each at most once."""
     settings, pace = read_settings(root), Pace(steps=(), timeout=2)
     runner = Runner([Deliverer(root, lambda: settings, lambda event, drafts: b"{}", Timing(), pace)])
     runner.start()
@@ -68,7 +68,7 @@ def delivering(root: Path) -> Iterator[None]:
 
 
 def told(root: Path) -> list[str]:
-    """The log of deliveries, without what varies."""
+    """Return the log of deliveries without times and ids."""
     lines = webhook(root, "log", "build").output.splitlines()
     return [re.sub(r"\d{4}-\S+Z|msg_\S+", "…", line) for line in lines]
 

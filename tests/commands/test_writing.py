@@ -1,4 +1,4 @@
-"""Commands that write: their commits, the git remote that is asked before, and their events."""
+"""Tests of commands that write: their commits, their check of the git remote, and their events."""
 
 import json
 import shutil
@@ -41,7 +41,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """Makes a site in a repository whose owner is Ada."""
+    """Return a function that creates a site in a git repository whose owner is Ada."""
 
     def made(commit: str = "each", more: str = "") -> Path:
         root = tmp_path / "site"
@@ -67,7 +67,7 @@ def status(root: Path) -> str:
 
 
 def last(root: Path) -> str:
-    """What the last commit says: author, committer, message, who acted."""
+    """Return the last commit's author, committer, message and actor."""
     form = "%an <%ae>|%cn|%s|%(trailers:key=Bifolio-Actor,valueonly)"
     return git(root, "log", "-1", f"--format={form}").strip()
 
@@ -157,10 +157,11 @@ def test_a_configuration_that_cannot_be_read_is_fixed_without_a_commit(make: Mak
     run(root, "check", "--fix")
     assert '"string"' in path.read_text()
     assert status(root) == " M content-types/author.json\n"
-    assert last(root).endswith("Fix 2 problems|command")  # of the documents, which can be read since
+    # on the documents, which are readable after the first fixes
+    assert last(root).endswith("Fix 2 problems|command")
 
 
-# --- a git remote that is asked before -----------------------------------------------------------------
+# --- the git remote is checked before a write -----------------------------------------------------
 
 
 def test_a_rename_is_at_the_remote_when_it_is_done(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_what_another_machine_has_changed_is_not_lost_by_a_rename(tmp_path: Path
             "Nothing was changed" in refused.output
         )
         assert (two.tip, status(root)) == (head(root), "")
-        assert run(root, "mv", "note/one", "note/first").exit_code == 0  # which knows of it now
+        assert run(root, "mv", "note/one", "note/first").exit_code == 0  # the remote has received it
         assert "title: Uno" in at_remote(two, "content/notes/first.md")
 
 
@@ -211,7 +212,7 @@ def test_without_the_remote_a_command_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_whatever_writes_asks_the_remote_before_any_request_came(tmp_path: Path) -> None:
-    """As a job of a worker does that no request needs handlers of."""
+    """A worker's background job can write before any request has loaded the API's handlers."""
 
     def retitle(title: str, context: Context) -> None:
         path = "content/notes/one.md"
@@ -235,7 +236,7 @@ def test_a_site_that_was_opened_for_reading_refuses_writes(make: Make) -> None:
 
 
 def told(root: Path) -> list[tuple[str, str]]:
-    """The events of authors."""
+    """Return the events about authors."""
     found = EventDatabase(root).read(0, 1000)
     return sorted((event.kind, event.document_id) for event in found if event.uid == "api::author.author")
 

@@ -1,6 +1,6 @@
-"""Marks as the reference implementation makes them, by its own code, and as `@vercel/stega` reads them.
+"""Comparison of the marks in responses with the reference implementation's marks and with `@vercel/stega`.
 
-Run by `make test-clients`; it fetches the reference's packages from npm.
+`make test-clients` runs this module. It fetches the packages of the reference implementation from npm.
 """
 
 import json
@@ -28,7 +28,7 @@ Run = Callable[[str, Any], Any]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a script of this folder with the folders of the reference's packages, on JSON."""
+    """Return a function that runs a script from this folder with the reference's packages and JSON input."""
     reason = missing_node((20, 0)) or install(HERE)
     if reason:
         if IN_CI:
@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def _unpacked(name: str, folder: Path) -> Path:
-    """A package of the reference, without what it depends on."""
+    """Unpack a package of the reference implementation without its dependencies, and return its folder."""
     command = ["npm", "pack", f"@strapi/{name}@{VERSION}", "--loglevel=error"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=PACK_S)
     [packed] = folder.glob("*.tgz")
@@ -78,7 +78,9 @@ def test_the_decoder_finds_what_was_encoded(run: Run) -> None:
 
 
 def schemas(api: Api) -> Mapping[str, Any]:
-    """The schemas of a site as the reference has them; of files, with the texts alone that Bifolio marks."""
+    """Return a site's schemas in the reference's structure. For files, include only the texts that Bifolio
+    marks.
+    """
     described = {}
     for uid, type_ in api.site.state.schema.types.items():
         kind = {} if type_.kind == "component" else {"kind": type_.kind}
@@ -89,7 +91,9 @@ def schemas(api: Api) -> Mapping[str, Any]:
 
 
 def without_authors(value: Any) -> Any:
-    """JSON without the documents that others relate to: the reference names the wrong document for these."""
+    """Return a JSON value without related authors, because the reference names the wrong document in their
+    marks.
+    """
     if isinstance(value, list):
         return [without_authors(inner) for inner in value]
     if not isinstance(value, dict):

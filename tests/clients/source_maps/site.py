@@ -1,4 +1,4 @@
-"""A site whose documents have a text of every type that is marked, in every place where there can be one."""
+"""A site whose documents contain every type of marked text, in every place where such a text can occur."""
 
 import json
 from typing import Any
