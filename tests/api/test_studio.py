@@ -110,7 +110,7 @@ def test_a_key_is_no_good_after_an_hour(api: Api) -> None:
         os.utime(path, (time.time() - KEY_TTL_S - 1,) * 2)
     assert sign_in(api, key=key).status == 400
     make_key(api.root)
-    assert len(list((api.root / ".bifolio/studio").iterdir())) == 1  # Sessions that are too old are deleted.
+    assert len(list((api.root / ".bifolio/studio").iterdir())) == 1  # Keys that are too old are deleted.
 
 
 @pytest.mark.parametrize(

@@ -211,4 +211,4 @@ def test_a_project_of_content_types_gets_documents_of_its_own(tmp_path: Path) ->
         2,
         9,
         7,
-    )  # values that the locales share are left out
+    )  # two are not changed, because values shared between locales are skipped

@@ -141,7 +141,7 @@ FILTERS: dict[tuple[str, ...], set[str]] = {
     ("--type", "tag", "--type", "note"): {"one", "blue", "red"},
     ("--type", "tag,note", "--event", "entry.delete"): {"red"},
     ("--event", "media.*"): {"a.txt"},
-    ("--status", "draft"): {"a.txt"},  # the content type has no drafts
+    ("--status", "draft"): {"a.txt"},  # media files have no status, so they always match
     ("--locale", "fr"): {"a.txt"},
 }
 

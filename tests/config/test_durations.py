@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Tests of durations in the notation of settings."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The `preview` section of site.yaml, and what in it names nothing."""
+"""Tests of the `preview` section in site.yaml, and of names in it that do not exist."""
 
 import json
 from pathlib import Path

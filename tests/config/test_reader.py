@@ -1,4 +1,4 @@
-"""site.yaml becomes settings, or every line of it that is wrong is named."""
+"""Tests of reading site.yaml: the result is either settings or an error for each wrong line."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_site_without_the_file_has_the_defaults(tmp_path: Path) -> None:
     assert survey_settings(tmp_path) == (DEFAULTS, [])
 
 
-# A line of site.yaml, the key that it sets, and its value.
+# A line of site.yaml, the setting that it changes, and the value.
 SAID = {
     "name: Slack Water": ("name", "Slack Water"),
     "api: {page_size: {default: 7}}": ("api.page_size.default", 7),
@@ -90,7 +90,7 @@ def test_what_is_said_counts(tmp_path: Path, text: str) -> None:
     assert value_of(settings, key) == value
 
 
-# A text that is wrong, and the lines and messages that say so.
+# A wrong site.yaml, and the expected lines and messages.
 WRONG = {
     "name: [a]": [(1, "name must be a string (found a list)")],
     "api: 3": [(1, 'api must be a mapping (found "3")')],

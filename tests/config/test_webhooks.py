@@ -1,4 +1,4 @@
-"""The `webhooks` of site.yaml: what is read, what is refused with its line, and values of the environment."""
+"""Tests of `webhooks` in site.yaml: valid and invalid values, and values from environment variables."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -59,7 +59,7 @@ webhooks:
     assert SECRET not in repr(settings)
 
 
-# What is below `webhooks:`, and the line and message that say what is wrong.
+# The text below `webhooks:`, and the expected line and message.
 WRONG = {
     "  name: a": (1, "webhooks must be a list (found a mapping)"),
     "  - a": (2, 'webhooks must be a list of mappings (found "a")'),

@@ -1,16 +1,21 @@
-"""How a recorded answer is compared with one of ours: the rules that the recordings come with.
+"""Comparison of Bifolio's responses with recorded Strapi responses, by the rules that come with the
+recordings.
 
-status   equal.
-body     equal once both sides are normalised: a documentId becomes the `<doc:N>` that it was first
-         expected as (one to one), an integer `id` becomes `<id>`; createdAt, updatedAt and
-         publishedAt `<time>` unless null; a JSON web token `<jwt>`; the random part of an upload's
-         name `<hash>`. Order of keys does not matter, order in lists does. A document may carry
-         `locale` where the recording has none.
-errors   status and name equal; the message where it names a key, a missing payload or the lack of
-         credentials; for the validation of a body only the set of error paths.
-names    only the list of `str` values in data, in order.
-has      only the values at the given paths (`<time>`, `<id>`, `<doc>` and `<absent>` stand for
-         themselves).
+- `status`: must be equal.
+- `body`: must be equal after both sides are normalized. The order of list items matters, the order of keys
+  does not. A document may contain `locale` although the recording does not.
+- errors: status and name must be equal. The message must be equal if it names a key, a missing payload or
+  missing credentials. If the request body is invalid, only the sets of error paths must be equal.
+- `names`: compares only the list of `str` values in `data`, in order.
+- `has`: compares only the values at the given paths. The placeholders `<time>`, `<id>`, `<doc>` and
+  `<absent>` keep their meaning.
+
+Normalizing replaces these values:
+- a documentId by the placeholder `<doc:N>` that was first expected in its place (one to one)
+- an integer `id` by `<id>`
+- createdAt, updatedAt and publishedAt by `<time>`, unless they are null
+- a JSON Web Token by `<jwt>`
+- the random part of an upload's name by `<hash>`
 """
 
 import re
@@ -27,12 +32,12 @@ EXACT_MESSAGE = re.compile(
 OPTIONAL = ("isUrlSigned", "focalPoint")
 SIZES = ("size", "sizeInBytes")
 COUNTS = ("nb_users",)
-SHORTEST_ID = 13  # A shorter documentId may be part of other text by chance.
+SHORTEST_ID = 13  # A shorter documentId may occur in other text by chance.
 ABSENT: Any = object()
 
 
 def fill(value: Any, variables: Mapping[str, Any]) -> Any:
-    """A part of a step with its `{{variables}}` filled in."""
+    """Replace the `{{variables}}` in a part of a step."""
     if isinstance(value, str):
         whole = re.fullmatch(r"\{\{(\w+)\}\}", value)
         if whole:
@@ -46,7 +51,7 @@ def fill(value: Any, variables: Mapping[str, Any]) -> Any:
 
 
 def dig(body: Any, where: str, default: Any = ABSENT) -> Any:
-    """The value at a dotted path; the default where there is none."""
+    """Return the value at a dotted path, or the default if the path does not exist."""
     for key in where.split("."):
         try:
             body = body[int(key)] if isinstance(body, list) else body[key]
@@ -56,13 +61,13 @@ def dig(body: Any, where: str, default: Any = ABSENT) -> Any:
 
 
 class Comparison:
-    """The comparisons of one scenario: it remembers which document each `<doc:N>` stands for."""
+    """Comparison of all responses in one scenario. It stores which document each `<doc:N>` stands for."""
 
     def __init__(self) -> None:
         self.aliases: dict[str, str] = {}  # by documentId
 
     def bind(self, want: Any, got: Any) -> None:
-        """Let each `<doc:N>` that is expected where an unknown documentId was answered stand for it."""
+        """Assign each expected `<doc:N>` to the unknown documentId in the same place of the response."""
         if isinstance(want, dict) and isinstance(got, dict):
             alias, document_id = want.get("documentId"), got.get("documentId")
             if isinstance(alias, str) and alias.startswith("<doc:") and isinstance(document_id, str):
@@ -74,13 +79,15 @@ class Comparison:
                 self.bind(one, other)
 
     def same_document(self, alias: str, document_id: str) -> bool:
-        """Whether `<doc:N>` stands for a document, from now on where neither was seen before."""
+        """Return whether `<doc:N>` stands for the document. If neither is assigned yet, assign them to each
+        other.
+        """
         if document_id not in self.aliases and alias not in self.aliases.values():
             self.aliases[document_id] = alias
         return self.aliases.get(document_id) == alias
 
     def normalised(self, value: Any, key: str | None = None) -> Any:
-        """An answer of ours as the recording would write it."""
+        """Return Bifolio's response in the notation of the recordings."""
         if isinstance(value, dict):
             return {name: self.normalised(item, name) for name, item in value.items()}
         if isinstance(value, list):
@@ -104,7 +111,7 @@ class Comparison:
         return text
 
     def differences(self, expect: Mapping[str, Any], status: int, body: Any) -> list[str]:
-        """What is not as recorded, as sentences."""
+        """Return a sentence for each difference from the recording."""
         return list(self._differences(expect, status, body))
 
     def _differences(self, expect: Mapping[str, Any], status: int, body: Any) -> Iterator[str]:

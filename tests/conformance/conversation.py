@@ -1,7 +1,7 @@
-"""One recorded conversation with a site of real files that starts empty.
+"""Replay of one recorded conversation, on a site of real files that is empty at first.
 
-scenarios/ and site/ are copies of the recordings, byte for byte: newer ones replace them whole, and
-nothing in them is edited here. What is answered differently on purpose, they say themselves.
+scenarios/ and site/ are exact copies of the recordings. To update them, replace them as a whole and edit
+nothing. The recordings themselves mark the responses that differ on purpose.
 """
 
 import base64
@@ -24,13 +24,13 @@ Step = dict[str, Any]
 
 
 def read_scenario(name: str) -> dict[str, Any]:
-    """A scenario: what it is about, who has access, and its steps in order."""
+    """Return a scenario: its topic, its access rights, and its steps in order."""
     scenario: dict[str, Any] = json.loads((HERE / "scenarios" / f"{name}.json").read_text())
     return scenario
 
 
 def site_yaml(scenario: dict[str, Any]) -> str:
-    """The site.yaml of a scenario: JSON is YAML."""
+    """Return the site.yaml for a scenario as JSON, which is valid YAML."""
     roles: dict[str, dict[str, list[str]]] = {"public": {}, "authenticated": {}}
     for role, permissions in scenario.get("access", {}).get("roles", {}).items():
         for subject, action in (permission.split(".") for permission in permissions):
@@ -41,7 +41,7 @@ def site_yaml(scenario: dict[str, Any]) -> str:
 
 
 class Conversation:
-    """One scenario under way."""
+    """A scenario that is being replayed."""
 
     def __init__(self, scenario: dict[str, Any], root: Path) -> None:
         shutil.copytree(HERE / "site" / "content-types", root / "content-types")
@@ -57,7 +57,7 @@ class Conversation:
         self.variables: dict[str, Any] = {}
 
     def play(self, step: Step) -> list[str]:
-        """Send one step; what of the answer is not as recorded."""
+        """Send the request of one step, and return the differences from the recorded response."""
         headers = dict(fill(step.get("headers", {}), self.variables))
         who = step.get("as", "full")
         if who != "none":
@@ -77,7 +77,7 @@ class Conversation:
 
 
 def _payload(step: Step, variables: dict[str, Any]) -> tuple[bytes | None, str | None]:
-    """The body of a request, and its content type."""
+    """Return the body of a request and its content type."""
     if "form" in step:
         return _multipart(fill(step["form"], variables))
     if "raw" in step:

@@ -1,8 +1,8 @@
-"""An editor: makes by hand, in files, the changes that a recorded request makes through the API.
+"""A simulated editor who makes the change of a recorded API request by hand, in files.
 
-What goes into which file is written here a second time, from the rules in docs/files.md alone, so
-that the reading side is tested without the writing side. Every type's documents take turns in
-Markdown, JSON and YAML; every other document has its id in the file, the rest in the file's name.
+The rules of docs/files.md for the content of files are implemented here a second time, so that reading is
+tested independently of writing. The documents of each type use Markdown, JSON and YAML in turn. Every other
+document has its id inside the file; the rest have it in the file name.
 """
 
 import json
@@ -21,7 +21,7 @@ Attributes = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One version of a document: the file of it."""
+    """Identifies one version of a document, which is stored in one file."""
 
     api_id: str
     document_id: str
@@ -31,7 +31,7 @@ class Key:
 
 @dataclass(slots=True)
 class Paper:
-    """What a file says, and where it is."""
+    """The path and content of a file."""
 
     stem: str
     ending: str
@@ -41,17 +41,17 @@ class Paper:
 
 @dataclass(slots=True)
 class Editor:
-    """Keeps the content folder of one site."""
+    """An editor who writes the content folder of one site."""
 
     root: Path
     papers: dict[Key, Paper] = field(default_factory=dict)
     made: int = 0
     clock: datetime = datetime(2024, 1, 1, tzinfo=UTC)
 
-    # --- the three things that a request can do ------------------------------------------------
+    # --- the three kinds of changes that a request can make -------------------------------------------
 
     def play(self, method: str, path: str, body: Any) -> str | None:
-        """Change the files as a request would have changed them; the documentId it was about."""
+        """Change the files as the request would have changed them, and return the affected documentId."""
         parts = urlsplit(path)
         params = dict(parse_qsl(parts.query, keep_blank_values=True))
         _, api, api_id, *rest = parts.path.split("/")
@@ -71,7 +71,7 @@ class Editor:
         return key.document_id
 
     def save(self, type_: dict[str, Any], key: Key, data: dict[str, Any]) -> None:
-        """Write one version of a document; publishing takes the draft away."""
+        """Write one version of a document. Publishing also deletes the draft."""
         attributes: Attributes = type_["attributes"]
         own = {name: value for name, value in data.items() if name in attributes}
         base = self.papers.get(_with(key, draft=True)) or self.papers.get(_with(key, draft=False))
@@ -92,7 +92,7 @@ class Editor:
             if (key.api_id, key.document_id) == (api_id, document_id) and locale in ("*", key.locale):
                 self.remove(key)
 
-    # --- what the files say --------------------------------------------------------------------
+    # --- content of the files -------------------------------------------------------------------------
 
     def type(self, api_id: str) -> dict[str, Any]:
         for path in (self.root / "content-types").glob("*.json"):
@@ -110,7 +110,7 @@ class Editor:
         return name if self.made % 2 or type_["kind"] == "singleType" else f"2024--{name}"
 
     def shared(self, type_: dict[str, Any], key: Key) -> dict[str, Any]:
-        """What a new locale of a document takes over from the others."""
+        """Return the values that a new locale of a document copies from the other locales."""
         others = (p for k, p in self.papers.items() if _same_document(k, key))
         for paper in others:
             return {
@@ -121,7 +121,7 @@ class Editor:
         return {}
 
     def share(self, type_: dict[str, Any], key: Key, new: dict[str, Any]) -> None:
-        """Write attributes that are not localised into the other locales; drafts, into drafts only."""
+        """Write non-localized attributes into the other locales. A draft changes only other drafts."""
         for other, paper in list(self.papers.items()):
             if not localized(type_) or not _same_document(other, key) or other.locale == key.locale:
                 continue
@@ -134,7 +134,9 @@ class Editor:
                 self.write(other, {**paper.data, **common}, published="publishedAt" in paper.data)
 
     def value(self, attribute: dict[str, Any], value: Any, old: Any) -> Any:
-        """A value of a request as a file has it: relations as documentIds, in components as well."""
+        """Convert a value in a request to the file's notation, which refers to related documents by
+        documentId.
+        """
         if attribute["type"] == "relation":
             targets = related(_listed(old), value)
             if attribute["relation"].endswith("ToMany"):
@@ -158,7 +160,7 @@ class Editor:
         return {n: self.value(attributes[n], v, None) if n in attributes else v for n, v in data.items()}
 
     def link_back(self, key: Key, attribute: dict[str, Any], value: Any) -> None:
-        """Write a relation into the files that it is stored in: those of the other side."""
+        """Write a relation into the other side's files, where it is stored."""
         other_type = self.type(attribute["target"].rpartition(".")[2])
         plural, name = other_type["info"]["pluralName"], attribute["mappedBy"]
         many = other_type["attributes"][name]["relation"].endswith("ToMany")
@@ -193,7 +195,9 @@ class Editor:
         path.write_text(text_of(self.type(key.api_id), paper.ending, said), encoding="utf-8")
 
     def new_paper(self, key: Key, data: dict[str, Any]) -> Paper:
-        """A version lies beside the others of its document, in the same format."""
+        """Return the file for a new version, in the same folder and format as the document's
+        other versions.
+        """
         for other, paper in self.papers.items():
             if _same_document(other, key):
                 return Paper(paper.stem, paper.ending, data, paper.id_in_file)
@@ -216,18 +220,17 @@ class Editor:
 
 
 def localized(described: dict[str, Any]) -> bool:
-    """Whether a type has locales."""
     return bool(described.get("pluginOptions", {}).get("i18n", {}).get("localized"))
 
 
 def attribute_localized(attribute: dict[str, Any]) -> bool:
-    """Whether an attribute has a value per locale; a relation does where the schema is silent."""
+    """Return whether an attribute is localized. A relation is localized unless the schema says otherwise."""
     said = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized")
     return attribute["type"] == "relation" if said is None else bool(said)
 
 
 def related(current: list[str], value: Any) -> list[str]:
-    """The targets of a relation after what a request says of it."""
+    """Return the targets of a relation after a request has changed it."""
     if not isinstance(value, dict) or "documentId" in value:
         return list(dict.fromkeys(_target(item) for item in _listed(value)))
     targets = [_target(item) for item in _listed(value["set"])] if "set" in value else list(current)
@@ -269,7 +272,7 @@ def _same_document(one: Key, other: Key) -> bool:
 
 
 def text_of(type_: dict[str, Any], ending: str, data: dict[str, Any]) -> str:
-    """The text of a file."""
+    """Return the text of a file."""
     if ending == "json":
         return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
     if ending == "yaml":

@@ -1,7 +1,8 @@
-"""The recorded conversations, with every write done by hand in files: what is read must be the same.
+"""Tests with the recorded conversations, in which all writes are made by hand in files: reads must return the
+same.
 
-`test_recorded` sends the writes through the API; here an editor makes them (`editor`), the site takes
-notice, and the reading requests must be answered as recorded.
+`test_recorded` sends the writes through the API. Here, `editor` makes the writes, the site notices the
+changed files, and the read requests must return the recorded responses.
 """
 
 import json
@@ -23,14 +24,14 @@ READS = ("GET", "HEAD")
 
 
 class HandEditing(Conversation):
-    """A conversation in which somebody edits files instead of sending writes."""
+    """A conversation in which an editor changes files instead of sending write requests."""
 
     def __init__(self, scenario: dict[str, Any], root: Path) -> None:
         super().__init__(scenario, root)
         self.editor = Editor(root)
 
     def edit(self, step: Step) -> None:
-        """Do by hand what a write of the recording did; nothing where it was refused."""
+        """Make a recorded write by hand, unless the recording shows that the write failed."""
         if step["expect"]["status"] >= 400:
             return
         path, body = fill(step["path"], self.variables), fill(_body(step), self.variables)
@@ -44,7 +45,7 @@ class HandEditing(Conversation):
 
 
 def _body(step: Step) -> Any:
-    """What a write says: an object, as JSON, or as a form with brackets."""
+    """Return the data of a write, which is an object, a JSON string or a form with brackets."""
     if "raw" not in step:
         return step.get("body")
     return json.loads(step["raw"]) if step["raw"].startswith("{") else decode(step["raw"])

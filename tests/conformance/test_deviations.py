@@ -1,4 +1,6 @@
-"""What is different on purpose is written down once, in deviations.json, and everything else refers to it."""
+"""Tests that deviations.json lists every intended difference from Strapi, and that other texts refer to the
+list.
+"""
 
 import json
 import re
@@ -46,7 +48,7 @@ PATTERNS = {"request", "where", "kind", "there", "here", "refused there", "refus
 
 
 def masks() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each mask, with the name of its row."""
+    """Yield each mask with the name of its row."""
     for entry in ENTRIES:
         yield from ((entry["name"], mask) for mask in entry.get("match", []))
 
@@ -67,7 +69,9 @@ def test_a_row_has_masks_or_says_why_no_run_meets_it() -> None:
 
 
 def test_a_mask_says_how_answers_differ_and_what_else_there_is_to_it() -> None:
-    """A kind alone, or a request alone, would match what the row does not say."""
+    """A mask with only a kind of difference, or only a request, would also match differences
+    outside its row.
+    """
     for name, mask in masks():
         assert set(mask) <= PATTERNS | {"instead", "check", "without"}, name
         if "instead" in mask:
@@ -79,7 +83,7 @@ def test_a_mask_says_how_answers_differ_and_what_else_there_is_to_it() -> None:
 
 
 def test_no_mask_explains_an_ordinary_difference() -> None:
-    """Another text, number, list or status, in answers to requests without anything special."""
+    """No mask may match a different text, number, list or status in the response to an ordinary request."""
     world = World(SHAPES_MODEL)
     for name, where, kind, theirs, ours in (
         ("value", "data.<text>", "value", "a", "b"),

@@ -1,6 +1,6 @@
-"""The recorded conversations (scenarios/), replayed against the app with real files.
+"""Tests that replay the recorded conversations (scenarios/) against the app with real files.
 
-`compare` says what is equal: every step has to be.
+Every step must match the recording by the rules in `compare`.
 """
 
 from pathlib import Path

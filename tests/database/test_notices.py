@@ -1,4 +1,4 @@
-"""Notices over PostgreSQL: who is told, what is told again, and a database that is away."""
+"""Tests of notices over PostgreSQL: recipients, repeated notices, and an unavailable database."""
 
 import logging
 import time
@@ -23,7 +23,9 @@ from tests.waiting import until
 
 @contextmanager
 def listening(url: str, *topics: str) -> Iterator[tuple[Notices, list[str]]]:
-    """Notices of a database, and what is told of some topics from when there is a connection."""
+    """Context manager: listen to topics of a database. Yield the `Notices` and a list of the received
+    notices.
+    """
     notices, told = Notices(url), list[str]()
     for topic in topics:
         notices.listen(topic, told.append)
@@ -109,18 +111,19 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
             finally:
                 database.start()
         until(lambda: "c199" in first, 30)
-        until(lambda: "" in second, 30)  # It may have heard of no notice, but that there may have been some.
+        # This listener may miss the notices, but is told that it may have missed some.
+        until(lambda: "" in second, 30)
         assert "" in first
     for level, sentence in (
         ("ERROR", "notifications of changes on other machines don't arrive"),
         ("INFO", "notifications of changes on other machines work again"),
     ):
         said = [record.levelname for record in caplog.records if sentence in record.message]
-        assert said == [level, level]  # once for each of the two
+        assert said == [level, level]  # one log line for each of the two `Notices`
 
 
 def notify_many(notices: Notices) -> None:
-    """Tell much while nothing can be told: it is not waited for, and not all is kept."""
+    """Send many notices during an outage. The calls must not block, and the queue must stay limited."""
     began = time.monotonic()
     for number in range(2 * MAX_QUEUED_NOTICES):
         notices.notify(COMMITS, f"c{number}")

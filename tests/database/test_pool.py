@@ -1,4 +1,4 @@
-"""Connections that threads take in turns: how many there are, which is taken, when one is closed."""
+"""Tests of the connection pool: its size, the choice of a connection, and when a connection is closed."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -9,7 +9,7 @@ from server.database.pool import MAX_IDLE_CONNECTIONS, NoConnectionLeftError, Po
 
 
 class Link:
-    """A connection to nothing."""
+    """A fake connection."""
 
     def __init__(self, seconds: float) -> None:
         self.is_open, self.is_idle = True, True
@@ -47,7 +47,7 @@ def test_one_that_is_no_longer_good_is_closed_and_another_made() -> None:
         bad.add(first)
     with pool.lend(0) as second:
         assert second is not first
-        second.is_idle = False  # as in a transaction that somebody has left
+        second.is_idle = False  # as if a transaction had been left open
     assert not first.is_open
     assert not second.is_open
 

@@ -1,4 +1,6 @@
-"""The queue of machines in PostgreSQL: one is first at a time, in turn; nobody waits for who is gone."""
+"""Tests of the queue of machines in PostgreSQL: machines take turns, and none waits for a machine that is
+gone.
+"""
 
 import threading
 import time
@@ -34,7 +36,7 @@ def test_machines_wait_for_one_another_in_turn(database: Postgres) -> None:
 
 
 def waiting(database: Postgres) -> int:
-    """How many wait for a lock."""
+    """Return how many processes are waiting for a lock."""
     asked = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     with psycopg.connect(database.url) as connection:
         (count,) = connection.execute(asked).fetchone() or (0,)
@@ -55,7 +57,7 @@ def test_nobody_waits_for_long(database: Postgres) -> None:
         began = time.monotonic()
         with second.turn(0.2) as waited:
             assert waited
-        with second.turn(5.0) as waited:  # It goes on without, for a while.
+        with second.turn(5.0) as waited:  # For a while, it continues without waiting for a turn.
             assert not waited
         assert time.monotonic() - began < 3
 

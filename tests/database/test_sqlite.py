@@ -1,4 +1,4 @@
-"""A file of SQLite: made, removed and damaged, and what is written when two want to."""
+"""Tests of SQLite files: created, deleted and damaged files, and simultaneous writes."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ CREATE INDEX IF NOT EXISTS words_by_length ON words (length(word))
 
 
 class RefusedError(Exception):
-    """What the tables of these tests raise."""
+    """The error that the tables in these tests raise."""
 
 
 def make_engine(root: Path, *, disposable: bool = False) -> Sqlite:
@@ -57,7 +57,7 @@ def test_a_transaction_is_done_or_not_done(tmp_path: Path) -> None:
 def test_it_waits_for_others_as_long_as_it_is_told(tmp_path: Path) -> None:
     engine, other = make_engine(tmp_path), make_engine(tmp_path)
     with other.writing():
-        assert words(engine) == {"first"}  # Who reads waits for nobody.
+        assert words(engine) == {"first"}  # Readers don't wait for writers.
         with pytest.raises(RefusedError, match="locked"), engine.writing(0.01):
             pass
     put(engine, "now")
@@ -133,7 +133,7 @@ def test_a_full_disk_keeps_nobody_from_reading(small_disk: Path, left_by: str) -
     (database,) = small_disk.rglob("words.db")
     if left_by == "close":
         first.close()
-    elif left_by == "kill":  # The log stays, its index goes, as when the machine restarts.
+    elif left_by == "kill":  # As after a restart of the machine, the log is kept, but its index is lost.
         log = database.with_name("words.db-wal")
         data = log.read_bytes()
         first.close()

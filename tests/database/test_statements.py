@@ -1,4 +1,4 @@
-"""Statements for both databases, as PostgreSQL is given them."""
+"""Tests of the translation of SQL statements for PostgreSQL."""
 
 from server.database.statements import translated
 

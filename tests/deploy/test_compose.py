@@ -1,4 +1,6 @@
-"""deploy/: what compose.yaml, example.env, site.yaml and the Dockerfile name is there."""
+"""Tests of deploy/: everything that compose.yaml, example.env, site.yaml and the Dockerfile name
+must exist.
+"""
 
 import re
 import shutil
@@ -28,7 +30,8 @@ def test_every_variable_is_in_the_example_or_has_a_default() -> None:
     optional = set(re.findall(r"\$\{(\w+):-", text))
     given = dict(re.findall(r"^#?(\w+)=(.*)$", (DEPLOY / "example.env").read_text(), re.M))
     assert asked | optional == set(given)
-    assert {name: given[name] for name in asked} == dict.fromkeys(asked, "")  # Anybody can read the example.
+    # The example is public, so it must not contain secrets.
+    assert {name: given[name] for name in asked} == dict.fromkeys(asked, "")
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
@@ -61,7 +64,8 @@ def test_the_settings_are_those_of_this_bifolio_and_of_these_services() -> None:
     assert settings.accounts == "postgresql://bifolio@database/bifolio"
     assert (settings.media.store, settings.media.endpoint) == ("s3://media", "http://bucket:7070")
     assert SERVICES["bucket"]["environment"]["VGW_PORT"] == ":7070"
-    assert SERVICES["bucket"]["volumes"] == ["bucket:/data/media"]  # A folder is a bucket.
+    # The server treats each folder as a bucket.
+    assert SERVICES["bucket"]["volumes"] == ["bucket:/data/media"]
     assert "database" in SERVICES
     assert settings.api.trusted_proxies == (COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"],)
 
@@ -72,7 +76,8 @@ def test_a_machine_that_is_made_anew_is_where_nginx_looks_for_it() -> None:
     (pool,) = COMPOSE["networks"]["default"]["ipam"]["config"]
     for address in map(ip_address, addresses):
         assert address in ip_network(pool["subnet"])
-        assert address not in ip_network(pool["ip_range"])  # of which others are given theirs
+        # the range from which other containers get their addresses
+        assert address not in ip_network(pool["ip_range"])
 
 
 @pytest.mark.parametrize("name", [*MACHINES, "remote"])

@@ -1,4 +1,4 @@
-"""The Dockerfile: what can be held of it without building an image."""
+"""Tests of the Dockerfile that do not build an image."""
 
 import re
 import tomllib
@@ -10,13 +10,15 @@ LAST = DOCKERFILE.rpartition("\nFROM ")[2]
 
 
 def installed() -> set[str]:
-    """What `pip install` is told to install, beside Bifolio's extras."""
+    """Return the packages that the Dockerfile passes to `pip install`, including Bifolio with its extras."""
     (told,) = re.findall(r"pip --python \S+ install (.*?)(?: \\\n|$)", DOCKERFILE)
     return {word.strip("'") for word in told.split() if not word.startswith("-")}
 
 
 def test_whatever_a_site_can_be_set_to_use_is_in_the_image() -> None:
-    """There is no pip to install an extra with; libpq is Debian's, in place of psycopg[binary]'s."""
+    """The image has no pip to install extras later. It uses Debian's libpq instead of the one in
+    psycopg[binary].
+    """
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     for_development = {"audit", "dev", "openapi", "studio"}
     (postgres,) = extras["postgres"]
@@ -34,8 +36,8 @@ def test_what_is_removed_is_in_no_layer() -> None:
 
 def test_libraries_of_wheels_find_what_they_need_of_debian() -> None:
     removed = DOCKERFILE.partition("dpkg --purge")[2].partition("&&")[0].split()
-    assert "libstdc++6" not in removed  # libavif of Pillow
-    # Not lib*.so.1 of *.libs/, which auditwheel has changed.
+    assert "libstdc++6" not in removed  # required by Pillow's libavif
+    # Don't strip lib*.so.1 in *.libs/, because auditwheel has modified these files.
     assert "-name '*.so' -exec strip" in DOCKERFILE
 
 

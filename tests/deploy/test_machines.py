@@ -1,6 +1,6 @@
-"""deploy/: its scripts and nginx.conf run as compose.yaml has them, without containers.
+"""Tests that run the scripts and the nginx.conf of deploy/ as compose.yaml does, but without containers.
 
-The remote, three machines and nginx are processes of this machine; names of services become addresses.
+The remote, three machines and nginx are processes on this machine. Service names are replaced by addresses.
 """
 
 import os
@@ -33,7 +33,7 @@ NAMES = ("one", "two", "three")
 
 @dataclass
 class Deployment:
-    """The services of compose.yaml as processes, each in a folder below one."""
+    """The services of compose.yaml as processes, each with its own subfolder."""
 
     folder: Path
     database: str
@@ -43,7 +43,7 @@ class Deployment:
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def script(self, name: str) -> Path:
-        """A script of deploy/, with the folders and addresses of this machine."""
+        """Copy a script from deploy/, with this machine's folders and addresses."""
         folders = {"/tmp/site": "first", "/site.yaml": "site.yaml", "/site": "remote"}
         text = re.sub(
             r"(?<!\w)(/tmp/site|/site\.yaml|/site)\b",
@@ -76,7 +76,7 @@ class Deployment:
         wait(self.running[name], self.ports[name])
 
     def _start(self, name: str, script: str, *options: str, **environment: str) -> None:
-        """Run a script, with a `bifolio` that is this one."""
+        """Run a script in which `bifolio` runs the code in this repository."""
         binaries = self.folder / "bin"
         binaries.mkdir(exist_ok=True)
         (binaries / "bifolio").write_text(f'#!/bin/sh\nexec {sys.executable} -m server "$@"\n')
@@ -94,7 +94,7 @@ class Deployment:
             )
 
     def nginx(self) -> str:
-        """The configuration of nginx with the ports of the machines."""
+        """Return nginx's configuration with the ports of the machines."""
         config = (DEPLOY / "nginx.conf").read_text()
         for name, port in self.ports.items():
             config = config.replace(f"server {name}:1337", f"server 127.0.0.1:{port}")
@@ -129,7 +129,7 @@ def deployment(tmp_path: Path, database: Postgres, bucket: S3) -> Iterator[Deplo
 
 @contextmanager
 def behind_nginx(deployment: Deployment) -> Iterator[str]:
-    """The address of nginx in front of the machines, which it starts."""
+    """Context manager: start the machines with nginx in front of them, and yield nginx's URL."""
     folder = deployment.folder / "nginx"
     folder.mkdir()
     for name in NAMES:
@@ -145,9 +145,9 @@ def test_three_machines_behind_nginx(deployment: Deployment, tmp_path: Path) -> 
         assert len({git(clone, "rev-parse", "HEAD") for clone in clones}) == 1
         assert len({get(port, "/api/articles")[1] for port in deployment.ports.values()}) == 1
         assert ask(f"{address}/metrics")[0] == 404
-        stop(deployment.running["two"])  # Readers are not told.
+        stop(deployment.running["two"])  # Readers must not notice.
         assert Counter(ask(f"{address}/api/articles")[0] for _ in range(60)) == {200: 60}
-        deployment.start_machine("two")  # It goes on with the clone that it has.
+        deployment.start_machine("two")  # The machine continues with its existing clone.
         assert Counter(ask(f"{address}/api/articles")[0] for _ in range(20)) == {200: 20}
 
 
@@ -168,10 +168,11 @@ def test_uploads_and_streams_pass_nginx(deployment: Deployment, bucket: S3, tmp_
         ) as told:
             assert told.status == 201
         assert b"x" * 5_000_000 in bucket.objects().values()
-        for port in deployment.ports.values():  # Each machine follows the remote.
+        for port in deployment.ports.values():  # Each machine receives the upload from the remote.
             until(lambda port=port: b"large.txt" in get(port, "/api/upload/files")[1])  # type: ignore[misc]
         stream = Request(f"{address}/events", headers={**token, "Accept": "text/event-stream"})
-        with urlopen(stream, timeout=5) as lines:  # A proxy that keeps what is sent would keep this too.
+        # A proxy that buffers responses would also delay this line.
+        with urlopen(stream, timeout=5) as lines:
             assert lines.readline()
 
 
@@ -183,5 +184,6 @@ def test_clients_are_told_apart_by_their_addresses(deployment: Deployment, tmp_p
         def logs() -> str:
             return "".join((tmp_path / f"{name}.log").read_text() for name in NAMES)
 
-        until(lambda: '"path": "/api/articles"' in logs())  # It is logged once it has been answered.
+        # The server logs the request after sending the response.
+        until(lambda: '"path": "/api/articles"' in logs())
     assert "198.51.100.7" not in logs()

@@ -1,4 +1,4 @@
-"""deploy/systemd: systemd takes the unit, and what it may not do is much."""
+"""Tests of deploy/systemd: systemd accepts the unit, and the unit restricts the service."""
 
 import re
 import shutil
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 UNIT = Path(__file__).parents[2] / "deploy/systemd/bifolio@.service"
-MOST_EXPOSED = 20  # of 100, where a service that says nothing has 96
+MOST_EXPOSED = 20  # out of 100; a service without restrictions has 96
 needs_systemd = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 
 
 @pytest.fixture
 def unit(tmp_path: Path) -> Path:
-    """The unit, with a program and a user that there are on this machine."""
+    """The unit, with a program and a user that exist on this machine."""
     text = re.sub(r"^ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text(), flags=re.M)
     path = tmp_path / "bifolio@.service"
     path.write_text(re.sub(r"^(User|Group)=.*", r"\1=root", text, flags=re.M))

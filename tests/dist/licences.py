@@ -1,4 +1,4 @@
-"""Every package that an installation brings has its licence in docs/licences.tsv, and one that fits MIT."""
+"""Tests that docs/licences.tsv lists every installed package with a licence that is compatible with MIT."""
 
 import re
 import tomllib
@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from docs.licences import LICENCES, bundled_packages
 
 PROJECT = tomllib.loads(Path("pyproject.toml").read_text())["project"]
-EXTRAS = ("postgres", "redis", "s3")  # those for people who run a site
+EXTRAS = ("postgres", "redis", "s3")  # the extras for people who run a site
 PERMISSIVE = {
     "Apache-2.0",
     "Artistic-1.0-Perl",
@@ -25,9 +25,10 @@ PERMISSIVE = {
     "PSF-2.0",
     "Unlicense",
 }
-# A program under another licence may import these, as long as they are not changed.
+# Programs with a different licence may import packages with these licences, if they don't modify the
+# packages.
 WEAK_COPYLEFT = {"LGPL-3.0-only", "MPL-2.0"}
-# What packages say that don't name a licence as SPDX does.
+# SPDX names for licences that packages name differently.
 SPELLED = {
     "Apache License, Version 2.0": "Apache-2.0",
     "Artistic License": "Artistic-1.0-Perl",
@@ -37,7 +38,9 @@ SPELLED = {
 
 
 def installed() -> dict[str, Distribution]:
-    """By name, the packages that installing the project with its extras brings on this machine."""
+    """Return, by name, all packages that an installation of the project with its extras needs on this
+    machine.
+    """
     found: dict[str, Distribution] = {}
     options = PROJECT["optional-dependencies"]
     for line in [*PROJECT["dependencies"], *(line for extra in EXTRAS for line in options[extra])]:
@@ -52,7 +55,7 @@ def _with_needed(wanted: Requirement, found: dict[str, Distribution]) -> Iterato
     try:
         package = distribution(wanted.name)
     except PackageNotFoundError:
-        return  # CI installs all of them, a laptop may have fewer extras.
+        return  # CI installs all extras, but a laptop may lack some.
     yield package
     for line in package.requires or ():
         needed = Requirement(line)
@@ -65,7 +68,7 @@ def _normalized(name: str) -> str:
 
 
 def licence(package: Distribution) -> str:
-    """The licence that a package states, as SPDX names it."""
+    """Return the SPDX name of the licence that a package states."""
     about = package.metadata
     stated = [line.removeprefix("License :: ") for line in about.get_all("Classifier") or ()]
     stated = [line for line in stated if line.startswith("OSI Approved")]

@@ -1,6 +1,8 @@
-"""`make test-dist`: the package, installed into an empty environment, makes a site and serves it.
+"""Implementation of `make test-dist`: install the package in an empty environment, create a site and serve
+it.
 
-The environment is made by the steps of the Dockerfile, whose other steps need Docker.
+The environment is created with the installation steps of the Dockerfile. The Dockerfile's other steps need
+Docker.
 """
 
 import json
@@ -17,14 +19,16 @@ from tests.servers import ROOT, free_port, get, wait
 from tests.signals import restore_in_children
 
 
-MOST_FILES = 20  # of the bundled studio, of which plain modules have a hundred
+MOST_FILES = 20  # limit for the bundled studio; without bundling, there are about a hundred files
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
-# Without what would lead Python to the modules of this folder.
+# The environment without the variables with which Python would find the modules in this folder.
 OWN = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def main() -> int:
-    """Install what `make dist` made, and use it as its reader would; 0 where all of that works."""
+    """Install the package that `make dist` built, and use it as its documentation says. Return 0
+    on success.
+    """
     restore_in_children()
     (wheel,) = (ROOT / "dist").glob("bifolio-*.whl")
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +45,7 @@ def main() -> int:
 
 
 def install(wheel: Path, environment: Path) -> None:
-    """Install the package as the Dockerfile does, and import all of it."""
+    """Install the package as the Dockerfile does, and import all modules."""
     (words,) = re.findall(r"pip --python \S+ install (.*?)(?: \\\n|$)", DOCKERFILE)
     packages = [re.sub(r"^\.(?=\[)", str(wheel), word) for word in shlex.split(words) if word != "--no-cache-dir"]
     run(sys.executable, "-m", "venv", "--without-pip", environment)
@@ -52,13 +56,15 @@ def install(wheel: Path, environment: Path) -> None:
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
-    """What a command prints. Raises CalledProcessError where it fails."""
+    """Run a command and return its output. Raises CalledProcessError if the command fails."""
     words = list(map(str, command))
     return subprocess.run(words, cwd=cwd, env=OWN, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def see_studio(port: int) -> None:
-    """Fetch the studio's page and all files that it begins with: bundled ones, if they could be bundled."""
+    """Fetch the studio's page and all files that it loads at first. The files must be bundled if bundling was
+    possible.
+    """
     page = get(port, "/studio")[1].decode()
     files = re.findall(r'(?:href|src)="(studio/-/[^"]+)"', page)
     assert len(files) > 5, page
@@ -69,7 +75,7 @@ def see_studio(port: int) -> None:
 
 
 def serve(bifolio: Path, site: Path) -> None:
-    """Serve a site that `bifolio init` has made, and look at what needs files of the package."""
+    """Serve a site created by `bifolio init`, and request everything that needs data files of the package."""
     port = free_port()
     command = [str(bifolio), "serve", "--site", str(site), "--port", str(port)]
     process = subprocess.Popen(

@@ -1,4 +1,6 @@
-"""`python -m tests.documents.locale_names`: write server/documents/locale_names.tsv from Babel."""
+"""Command `python -m tests.documents.locale_names`: write server/documents/locale_names.tsv from Babel's
+data.
+"""
 
 from pathlib import Path
 
@@ -11,9 +13,9 @@ TABLE = Path(locale_names.__file__).with_suffix(".tsv")
 
 
 def table() -> str:
-    """A line for each locale of CLDR: its code, and its name in English.
+    """Return a line for each locale in CLDR, with its code and its English name.
 
-    A code without a script, as `zh_TW`, is there too where everybody means the same script by it.
+    Codes without a script, such as `zh_TW`, are included, too, if only one script is possible.
     """
     codes = set(locale_identifiers())
     parts = [code.split("_") for code in codes]
@@ -23,7 +25,9 @@ def table() -> str:
 
 
 def _name(code: str) -> str | None:
-    """The name of a locale, "" where it has none in English, None where it is no locale."""
+    """Return the locale's English name, an empty string if it has none, or None if the locale
+    does not exist.
+    """
     try:
         return Locale.parse(code).get_display_name("en") or ""
     except UnknownLocaleError:

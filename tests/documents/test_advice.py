@@ -1,4 +1,4 @@
-"""What is said behind a problem is what to write: it can be written, and then there is no problem."""
+"""Tests of the advice in problem messages: a user can write the suggested value, and it fixes the problem."""
 
 import re
 from pathlib import Path

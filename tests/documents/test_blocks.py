@@ -1,4 +1,4 @@
-"""Blocks in a body: every node is held against what its type has."""
+"""Tests of blocks in request bodies: each node is validated by the rules for its type."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""Names with accents in one character (NFC) and in two (NFD, as macOS has some): they are one name."""
+"""Tests of names with accents: NFC (one character) and NFD (two characters, as on macOS) are the
+same name.
+"""
 
 from pathlib import Path
 from unicodedata import normalize

@@ -1,4 +1,4 @@
-"""What a file says → values: where an empty text is no value, and where it is one."""
+"""Tests of reading values from files: whether an empty string is a value depends on the attribute's type."""
 
 import pytest
 

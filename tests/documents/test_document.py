@@ -1,4 +1,4 @@
-"""A document knows its own columns by name, whatever attributes its type has."""
+"""Tests of documents, which find their own columns by name, whatever attributes their type has."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What of a document changed is what a file has to say anew."""
+"""Tests of writing documents to files: only changed values are written again."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What names and paths stand for, and new ids."""
+"""Tests of the document ids in file names and files, and of new ids."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a locale is called."""
+"""Tests of the names of locales."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rows that are packed are the same rows when they are read, and so are the columns in them."""
+"""Tests of packed rows: unpacking returns the same rows and the same columns."""
 
 import pickle
 from decimal import Decimal
@@ -53,7 +53,7 @@ def notes(values: list[tuple[Any, ...]], published: bool = True) -> list[Documen
 
 
 def unread(documents: list[Document]) -> list[Document]:
-    """The same documents with their rows packed."""
+    """Return the same documents with packed rows."""
     facts, data = pack_rows(NOTE, [d.row for d in documents])
     rows, rest = PackedRows.read(facts, memoryview(b"".join(data) + b"more"), TYPES)
     assert bytes(rest) == b"more"
@@ -145,7 +145,7 @@ ATTRIBUTES = [
 
 @pytest.mark.parametrize("attribute", ATTRIBUTES, ids=lambda a: a.relation or a.type)
 def test_what_is_read_under_any_attribute_is_packed_and_unpacked(attribute: Attribute) -> None:
-    """Another process has to read what this one packs: it knows no class of the syntax trees of files."""
+    """Another process must be able to unpack the rows without the classes of the files' syntax trees."""
     read = 0
 
     @settings(derandomize=True, max_examples=300, deadline=None, database=None)

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps: what people write, as the one form that the API has."""
+"""Tests of dates, times and timestamps in all notations, which the API returns in a single notation."""
 
 import re
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -94,7 +94,7 @@ def test_any_text_is_a_timestamp_or_refused(text: str) -> None:
 def test_dates(value: date) -> None:
     text = value.isoformat()
     assert read_date(text) == text
-    assert read_date(f"{text}T23:59:59+13:00") == text  # the day that was written, in whatever zone
+    assert read_date(f"{text}T23:59:59+13:00") == text  # the day as written, in any time zone
     assert read_date(f"{value.year:04d}-{value.month}-{value.day}") == text
 
 

@@ -1,4 +1,4 @@
-"""Machines with `git.push: after` share an event log while their commits diverge and merge.
+"""Tests of machines with `git.push: after`, which share an event log while their commits diverge and merge.
 
 Each change is recorded once, and the events of a document lead up to its final state.
 """
@@ -28,21 +28,23 @@ from tests.torture import LONG, SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 NAMES = ("one", "two", "three")
-SHARED = {"one": "title", "two": "summary", "three": "number"}  # what a machine writes of a note of all
+# the attribute of a shared note that each machine writes
+SHARED = {"one": "title", "two": "summary", "three": "number"}
 ROUNDS = 25 if LONG else 2
 STEPS = 60 if LONG else 35
 
 
 @dataclass
 class Machine:
-    """A machine that writes, pushes, follows and records changes."""
+    """A machine that writes, pushes, follows the remote and records changes."""
 
     name: str
     api: Api
     url: str
     pushes: Outgoing = field(init=False)
     recorder: Recorder = field(init=False)
-    notes: dict[str, str] = field(default_factory=dict)  # of its own: by documentId, the status
+    # the status of the machine's own notes, by documentId
+    notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.api.root, self.api.site.replaced, accounts=self.url)
@@ -51,7 +53,7 @@ class Machine:
         self.pushes = Outgoing(PastStates(self.api.site), Timing())
 
     def take(self) -> None:
-        """Follow the remote."""
+        """Fetch and apply the remote's commits."""
         Follower(PastStates(self.api.site), Timing()).ask(self.api.site.state.settings)
 
     @property
@@ -69,7 +71,7 @@ class Machine:
 
 @contextmanager
 def apart(folder: Path, database: Postgres) -> Iterator[tuple[Machines, list[Machine]]]:
-    """Create three machines with `git.push: after`."""
+    """Context manager: create three machines with `git.push: after`."""
     database.empty()
     with machines(folder, *NAMES, push="after") as made:
         found = [Machine(name, made[name], database.url) for name in NAMES]
@@ -102,7 +104,7 @@ def delete(machine: Machine, document: str) -> None:
 
 
 def settle(found: list[Machine]) -> None:
-    """Let all machines push and follow until they are equal."""
+    """Let all machines push and follow the remote until their content is the same."""
     for _ in range(6):
         for machine in found:
             machine.pushes.push_due()
@@ -114,7 +116,7 @@ def settle(found: list[Machine]) -> None:
 
 
 def recorded(machine: Machine) -> set[Recorded]:
-    """Return the versions that the log leads up to."""
+    """Return the versions that result from the events in the log."""
 
     def read(connection: object) -> set[Recorded]:
         return {Recorded(*row) for row in Transaction(connection, ALL_CLONES).versions()}  # type: ignore[arg-type]
@@ -137,7 +139,7 @@ def test_what_was_made_and_deleted_while_another_machine_was_behind(three: list[
     one.pushes.push_due()
     put(one, note, title="Newer")
     delete(one, note)
-    two.pushes.push_due()  # merges the note, which is gone on the other machine
+    two.pushes.push_due()  # merges the note, which has been deleted on the other machine
     assert two.api.get(f"/api/notes/{note}").status == 200
     settle(three)
     expected = ["entry.create", "entry.publish", "entry.update", "entry.publish", "entry.delete"]
@@ -154,7 +156,7 @@ def test_a_value_that_comes_back_is_told_each_time(three: list[Machine]) -> None
             settle(three)
     assert three_.kinds("one").count("entry.update") == 4
     put(one, "one", title="Uno")
-    put(one, "one", title="One")  # as it was, when the others see the first of both
+    put(one, "one", title="One")  # the original title again, before the others see the first change
     git(one.api.root, "push", "-q", "origin", "HEAD~1:main")
     put(two, "two", summary="Two")
     two.pushes.push_due()
@@ -166,7 +168,7 @@ def test_a_value_that_comes_back_is_told_each_time(three: list[Machine]) -> None
 def test_what_both_have_changed_ends_with_what_was_merged(three: list[Machine]) -> None:
     one, two, _ = three
     put(one, "one", title="Uno", summary="Long")
-    put(two, "one", summary="Long")  # recorded last, and all of it is in the other one as well
+    put(two, "one", summary="Long")  # recorded last, but contained in the other change
     settle(three)
     assert recorded(one) == served(one)
     assert one.kinds("one").count("entry.update") == 3
@@ -232,11 +234,11 @@ def test_edits_by_hand_that_are_taken_back_or_committed(three: list[Machine]) ->
     assert one.kinds("two") == [*before, "entry.update", "entry.publish"]
 
 
-# --- at random ---------------------------------------------------------------------------------------
+# --- random changes -------------------------------------------------------------------------------
 
 
 class Story:
-    """The actions of machines, and the events to expect."""
+    """A random sequence of actions on machines, with the expected events."""
 
     def __init__(self, seed: str, found: list[Machine]) -> None:
         self.chance, self.found, self.number = random.Random(seed), found, 0
@@ -260,7 +262,7 @@ class Story:
 
     def update(self, machine: Machine) -> None:
         if note := self.own(machine, "published"):
-            value = self.chance.choice(("back", f"S{self.number}"))  # which may be what it was once
+            value = self.chance.choice(("back", f"S{self.number}"))  # may be an earlier value
             before = machine.api.get(f"/api/notes/{note}").data["summary"]
             put(machine, note, summary=value)
             self.expected[note] += ["entry.update", "entry.publish"] if value != before else []

@@ -1,4 +1,4 @@
-"""The event log with a full disk, a clock set back, a missing database, and bulk changes."""
+"""Tests of the event log with a full disk, a clock set back, a missing database, and bulk changes."""
 
 import json
 import shutil
@@ -70,7 +70,9 @@ def test_the_clock_decides_nothing(make_site: MakeSite, monkeypatch: pytest.Monk
 
 
 def test_a_database_that_takes_no_more_keeps_nobody_from_writing(tmp_path: Path) -> None:
-    """A limit of file sizes simulates a full disk; other files are small."""
+    """A limit for file sizes simulates a full disk. It affects only the database, because the other files are
+    small.
+    """
     Path(tmp_path / "content/tags").mkdir(parents=True)
     for path, text in FILES.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

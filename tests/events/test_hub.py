@@ -1,4 +1,6 @@
-"""Each stream gets every visible event once and in order, however slow its client is."""
+"""Tests of the hub: each stream receives every visible event once and in order, however slow its
+client is.
+"""
 
 import asyncio
 import re
@@ -27,7 +29,7 @@ Scenario = Callable[["Streams"], Coroutine[Any, Any, None]]
 
 
 class Log:
-    """Events in memory; odd numbers are visible only to editors."""
+    """An event log in memory. Only editors can see events with odd numbers."""
 
     def __init__(self) -> None:
         self.id, self.events, self.first, self.size = "log", list[Event](), 1, 10
@@ -60,7 +62,7 @@ class Log:
 
 
 class Client:
-    """The data that a client was sent, and whether its stream has ended."""
+    """A client that stores the data it has received, and whether its stream has ended."""
 
     def __init__(self, name: str) -> None:
         self.name, self.ended, self.data = name, False, b""
@@ -203,7 +205,8 @@ def test_who_may_not_any_more_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> N
 
     async def scenario(streams: Streams) -> None:
         editor, reader = streams.open("a"), streams.open("b", PUBLIC)
-        streams.log.actors["editor"] = UnavailableError()  # Then it is whom it was.
+        # While accounts are unavailable, the stream keeps its last known caller.
+        streams.log.actors["editor"] = UnavailableError()
         await asyncio.sleep(0.2)
         assert not editor.ended
         streams.log.actors["editor"] = UnauthorizedError()
@@ -236,7 +239,8 @@ def test_no_event_after_the_loss_of_a_permission_is_sent(lost: Actor | ApiError)
 def test_a_stream_of_a_caller_who_lost_a_permission_before_it_opened_gets_no_event() -> None:
     async def scenario(streams: Streams) -> None:
         streams.log.append(4)
-        streams.log.actors["editor"] = UnauthorizedError()  # After the request was accepted.
+        # The token is revoked after the request was accepted.
+        streams.log.actors["editor"] = UnauthorizedError()
         editor = streams.open("a", position=0)
         await until(lambda: editor.ended)
         assert editor.events == []

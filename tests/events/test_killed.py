@@ -1,4 +1,6 @@
-"""Acknowledged writes are in the event log once, despite killed workers, restarts and edits."""
+"""Tests that acknowledged writes are in the event log exactly once, despite killed workers, restarts and
+edits.
+"""
 
 import json
 import os
@@ -40,11 +42,12 @@ BEFORE = {"red"}
 
 @dataclass
 class Writer:
-    """A client that creates, changes and deletes documents, and remembers the responses."""
+    """A client that creates, changes and deletes documents, and stores the responses."""
 
     ports: list[int]
     random: Random
-    done: list[tuple[str, str, bool]] = field(default_factory=list)  # id, method, and whether a response came
+    # id, method, and whether a response arrived
+    done: list[tuple[str, str, bool]] = field(default_factory=list)
     number: int = 0
 
     def run(self, stopped: threading.Event) -> None:
@@ -56,7 +59,9 @@ class Writer:
                 self.ask("DELETE", f"/api/notes/{made}", made)
 
     def ask(self, method: str, path: str, document: str = "") -> str:
-        """Write until the server accepts it; return the document's id, "" if the outcome is unknown."""
+        """Repeat a write until the server accepts it. Return the document's id, or an empty string if the
+        outcome is unknown.
+        """
         self.number += 1
         body = json.dumps({"data": {"title": f"{id(self)} {self.number}"}})
         connection = HTTPConnection("127.0.0.1", self.random.choice(self.ports), timeout=20)
@@ -71,7 +76,7 @@ class Writer:
         finally:
             connection.close()
         if answer.status >= 300:
-            assert answer.status in (404, 503), said  # 404: deleted by a request without a response
+            assert answer.status in (404, 503), said  # 404: a request without a response deleted the document
             return ""
         document = document or said["data"]["documentId"]
         self.done.append((document, method, True))
@@ -79,7 +84,7 @@ class Writer:
 
 
 def edit(root: Path, stopped: threading.Event) -> None:
-    """Write, replace and delete files, as an editor does."""
+    """Write, replace and delete files, as a text editor does."""
     number, random = 0, Random(SEED)
     while not stopped.wait(0.02):
         number += 1
@@ -93,7 +98,7 @@ def edit(root: Path, stopped: threading.Event) -> None:
 
 @contextmanager
 def busy(root: Path, ports: list[int], count: int = 3) -> Iterator[list[Writer]]:
-    """Context manager: run clients and an editor."""
+    """Context manager: run clients and an editor in threads."""
     stopped, found = threading.Event(), [Writer(ports, Random(SEED + n)) for n in range(count)]
     threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in found]
     threads.append(threading.Thread(target=edit, args=(root, stopped)))
@@ -134,12 +139,14 @@ def check(root: Path, writers: list[Writer]) -> None:
 
 
 def is_any_answered(writers: list[Writer]) -> bool:
-    """Return whether a client's write was acknowledged."""
+    """Return whether any client's write was acknowledged."""
     return any(answered for writer in writers for _, _, answered in list(writer.done))
 
 
 def _check_answers(writer: Writer, kinds: dict[str, list[str]]) -> None:
-    """Check that each document has the events of acknowledged writes in order, others only in doubt."""
+    """Require the events of acknowledged writes in order. Writes with an unknown outcome may or may not have
+    events.
+    """
     done = defaultdict[str, list[tuple[str, bool]]](list)
     for document, method, answered in writer.done:
         if document:
@@ -153,7 +160,7 @@ def _check_answers(writer: Writer, kinds: dict[str, list[str]]) -> None:
 
 
 def until_recording(root: Path) -> None:
-    """Wait until a server has begun the log."""
+    """Wait until a server has started the log."""
     database = EventDatabase(root, read_settings(root).accounts)
     until(lambda: database.query(lambda c: c.execute("SELECT count(*) FROM notes").fetchone()[0]) > 0)
     database.close()
@@ -191,7 +198,7 @@ def test_workers_that_are_killed_while_clients_write(root: Path) -> None:
                     stop(process)
                     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL)
                     wait(process, port)
-            until(lambda: is_any_answered(writers))  # even if no worker lived long enough
+            until(lambda: is_any_answered(writers))  # even if no worker has lived long enough so far
     finally:
         stop(process)
     check(root, writers)
@@ -209,7 +216,7 @@ def test_two_servers_of_a_site(root: Path) -> None:
 
 def test_workers_that_are_replaced_while_clients_write(root: Path) -> None:
     port, text = free_port(), FILES["content-types/tag.json"]
-    # Large enough that another process reads a new schema.
+    # With this limit, the site counts as large, so another process loads the new schema.
     large = "import server.site.site as site; site.MAX_LOCAL_FILES = 1"
     process = start(root, port, "--workers=2", "--quiet", output=DEVNULL, first=large)
     try:

@@ -1,4 +1,4 @@
-"""Machines that follow one remote and share a log: the first one records each commit, once."""
+"""Tests of machines that follow one remote and share a log: the first machine records each commit, once."""
 
 import json
 import os
@@ -30,7 +30,7 @@ FILES = {
 
 
 class Machine:
-    """A served and recorded clone of a remote."""
+    """A clone of a remote, which is served and recorded."""
 
     def __init__(self, remote: Path, name: str, url: str) -> None:
         self.root, self.url = remote.parent / name, url
@@ -38,7 +38,7 @@ class Machine:
         self.start()
 
     def start(self) -> None:
-        """Serve the clone as a newly started process does."""
+        """Load the clone as a newly started process does."""
         self.site = Site(self.root)
         self.site.load()
         self.recorder = Recorder(self.root, self.site.replaced, accounts=self.url)
@@ -46,7 +46,7 @@ class Machine:
         self.site.record()
 
     def save(self, document: str, name: str | None) -> None:
-        """Edit a document by hand."""
+        """Edit or delete a document by hand."""
         path = self.root / f"content/tags/{document}.json"
         path.unlink() if name is None else path.write_text(json.dumps({"name": name}))
         self.site.refresh()
@@ -87,7 +87,7 @@ def machines(remote: Path, database: Postgres) -> list[Machine]:
 
 
 def edit(remote: Path, message: str, **names: str | None) -> str:
-    """Push a commit as an editor without a server; return the commit."""
+    """Push a commit from a clone without a server, and return the commit's hash."""
     clone = remote.parent / "editor"
     if not clone.exists():
         git(remote.parent, "clone", "-q", str(remote), "editor")
@@ -124,7 +124,7 @@ def test_a_machine_that_is_behind_records_nothing_anew(remote: Path, machines: l
     for commit in commits[:2]:
         two.pull(commit)
     assert len(one.events) == 3
-    three.pull()  # records only the last one, as an update
+    three.pull()  # records only the last commit, as an update
     assert one.events == [("entry.update", "red")] * 4
     assert [event.commit for event in one.log] == commits
     one.pull()

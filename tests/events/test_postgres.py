@@ -1,4 +1,4 @@
-"""The event log in PostgreSQL: several machines in one log, and an unavailable database."""
+"""Tests of the event log in PostgreSQL: several machines with one log, and an unavailable database."""
 
 import json
 import subprocess
@@ -119,7 +119,7 @@ def test_while_the_database_is_away_writing_goes_on(
                     waited = write_some(port)
                 finally:
                     database.start()
-            slow = sum(seconds > LOCK_TIMEOUT_S for seconds in waited)  # once for each worker
+            slow = sum(seconds > LOCK_TIMEOUT_S for seconds in waited)  # one slow write for each worker
             assert slow < len(waited) / 2
             assert max(waited) < 10
             until(lambda: ask(port, "GET", "/events")[0] == 200, 20)
@@ -133,7 +133,7 @@ def test_while_the_database_is_away_writing_goes_on(
 
 
 def write_some(port: int) -> list[float]:
-    """Create documents while the log can't be written; return the seconds that each took."""
+    """Create documents while the log can't be written. Return the duration of each write in seconds."""
     waited = []
     for number in range(12):
         began = time.monotonic()
@@ -175,7 +175,7 @@ def test_a_database_that_was_never_there_is_told_in_a_line(tmp_path: Path) -> No
 
 
 def is_recorded(site: Site, recorder: Recorder) -> bool:
-    """Let a site record what was missed, and return whether it could."""
+    """Try to record changes that were missed, and return whether all of them are recorded."""
     site.record()
     return not recorder.missed
 
@@ -189,14 +189,14 @@ def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url:
         with sites[0].delivering(), sites[1].delivering():
             sites[0].record(*(update(f"a{number}") for number in range(20)))
             receiver.until(20, 20)
-            database.start_again()  # ends the lock of the delivering machine
+            database.start_again()  # releases the lock of the delivering machine
             until(lambda: records(sites[1], update("b")), 20)
             receiver.until(21, 20)
         with sites[1].delivering():
             until(lambda: records(sites[1], update("c")), 20)
             receiver.until(22, 20)
             time.sleep(0.5)
-        # The database may have ended before it knew of the last deliveries. They are repeated.
+        # If the database stopped before it had stored the last deliveries, they are repeated.
         assert {received.data["seq"] for received in receiver.received} == set(range(1, 23))
 
 

@@ -1,4 +1,4 @@
-"""The event log: one event for each change of published content, whatever its source."""
+"""Tests of the event log: one event for each change to published content, whatever caused the change."""
 
 import json
 import sqlite3
@@ -35,12 +35,12 @@ Said = tuple[str, str, str, tuple[str, ...] | None]
 
 @pytest.fixture
 def make_site(tmp_path: Path, accounts: str) -> MakeSite:
-    """Return a factory of sites with either kind of log."""
+    """Return a function that creates a site with the parametrized kind of log."""
     return lambda files: load(tmp_path, with_accounts(files, accounts))
 
 
 def recorded(site: Site) -> EventDatabase:
-    """Start recording a site; return its log."""
+    """Start recording a site's changes, and return its log."""
     recorder = Recorder(site.root, site.replaced, accounts=site.state.settings.accounts)
     site.observe(recorder)
     site.record()
@@ -162,7 +162,7 @@ def test_an_edit_has_its_events(
     else:
         site.refresh()
     found = said(all_of(database))
-    if expected and expected[0][3] is None:  # The attributes of a file are not checked here.
+    if expected and expected[0][3] is None:  # The attributes of files are not compared here.
         found = [(*each[:3], None) for each in found]
     assert found == expected
     assert all(event.source == "file" for event in all_of(database))
@@ -201,7 +201,7 @@ def test_what_came_with_a_commit_says_so(make_site: MakeSite) -> None:
         ("one", "file", ""),
     }
     count = len(all_of(database))
-    git(site.root, "commit", "-qam", "third")  # which changes nothing that is served
+    git(site.root, "commit", "-qam", "third")  # this commit changes nothing that is served
     site.refresh()
     assert len(all_of(database)) == count
 
@@ -279,7 +279,7 @@ def test_a_log_that_is_gone_begins_anew(make_site: MakeSite, damage: Callable[[P
     assert after.id != before.id
     assert said(all_of(database))[-1] == ("entry.update", "red", "published", ("name",))
     if damage is DAMAGES["damaged"]:
-        assert after.first > before.last + 1  # so that numbers of the other log are invalid
+        assert after.first > before.last + 1  # so that positions in the old log are invalid
 
 
 def test_a_change_that_can_not_be_recorded_is_recorded_later(make_site: MakeSite) -> None:
@@ -390,7 +390,7 @@ def test_what_differs_from_what_was_recorded_and_not_from_what_was_served(make_s
     late = Recorder(site.root, accounts=site.state.settings.accounts)
     edit(site.root, {"content/notes/one.json": '{"title": "Uno", "secret": "S"}'})
     site.observe(lambda *_: None)
-    site.refresh()  # which nothing records
+    site.refresh()  # this change is not recorded
     edit(site.root, {"content/notes/one.json": '{"title": "Un", "secret": "S"}'})
     site.observe(late)
     site.refresh()

@@ -1,4 +1,4 @@
-"""Streams of all living workers are counted."""
+"""Tests of the number of open streams, which includes only workers that are alive."""
 
 import os
 import signal

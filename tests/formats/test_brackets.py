@@ -1,4 +1,4 @@
-"""Changes between brackets: items that stay keep their bytes and comments, in YAML, TOML and JSON."""
+"""Tests of changes between brackets: unchanged items keep their bytes and comments in YAML, TOML and JSON."""
 
 import json
 import re
@@ -162,7 +162,9 @@ STYLES: list[dict[str, Any]] = [{"indent": 2}, {"indent": "\t"}, {}, {"separator
 
 @given(trees, trees, st.sampled_from(STYLES), st.sampled_from(["\n", "\r\n"]))
 def test_json_keeps_its_style(tree: Any, new: Any, style: dict[str, Any], newline: str) -> None:
-    """Whatever changes, the text is as the same writer would have written it."""
+    """After any change, the text must look as if the program that wrote the file had written the
+    new values.
+    """
 
     def written(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, **style).replace("\n", newline)
@@ -176,7 +178,9 @@ def test_json_keeps_its_style(tree: Any, new: Any, style: dict[str, Any], newlin
 def test_flow_collections_in_yaml_say_what_they_should(
     tree: Any, new: Any, commented: bool, newline: str
 ) -> None:
-    """JSON is flow style as well; with comments behind its lines, it needs those lines."""
+    """JSON is also valid YAML in flow style. Comments at the ends of its lines require that the lines are
+    kept.
+    """
     text = "x: 1\ny: " + json.dumps(tree, indent=4 if commented else None) + "\nz: 2\n"
     if commented:
         text = text.replace(",\n", ", # behind\n").replace("[\n", "[ # above\n")

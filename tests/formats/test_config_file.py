@@ -1,4 +1,4 @@
-"""A file of the configuration, and the line of what is wrong with it."""
+"""Tests of reading configuration files, and of the line in error messages."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A file with an unresolved conflict of git is refused with its line, in every format."""
+"""Tests that a file with an unresolved git conflict is rejected with the conflict's line, in every format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Files as people write them (tests/formats/corpus/): a change touches its own lines, and nothing else."""
+"""Tests with files as people write them (tests/formats/corpus/): a change affects only its own lines."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""Front matter is parted from the body, and both say what the file says, to the byte."""
+"""Tests of splitting a file into front matter and body, which together keep every byte of the file."""
 
 import frontmatter as library
 import pytest
@@ -175,7 +175,9 @@ def test_what_can_not_be_read_is_refused_with_the_line_of_the_file(name: str) ->
 
 
 def test_python_frontmatter_reads_through_the_handler() -> None:
-    """Also keys that trip the library's own handler, and a rule at the top of the body."""
+    """This includes keys that break the library's own handler, and a horizontal rule at the top
+    of the body.
+    """
     text = "---\ncontent: 1\nhandler: 2\non: NO\n---\n---\nrest\n"
     metadata, body = library.parse(text, handler=YamlHandler())
     assert metadata == {"content": "1", "handler": "2", "on": "NO"}

@@ -1,4 +1,4 @@
-"""JSON → tree: exact numbers, and what is wrong is said with its line."""
+"""Tests of parsing JSON into a tree: numbers are exact, and errors contain the line."""
 
 import json
 import math

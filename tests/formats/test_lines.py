@@ -1,4 +1,4 @@
-"""Where lines begin and end."""
+"""Tests of the positions at which lines begin and end."""
 
 import pytest
 

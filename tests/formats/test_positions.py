@@ -1,4 +1,4 @@
-"""Line and column of a character."""
+"""Tests of the line and column of a character."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,6 @@
-"""Keys that stand twice in a file of a generator: the last value counts, and no byte is lost elsewhere."""
+"""Tests of repeated keys in files from a static site generator: the last value counts, and no other byte is
+lost.
+"""
 
 import pytest
 
@@ -12,7 +14,7 @@ from server.storage.read import parse, positions_of
 YAML = "a: 1  # one\nb: x\na:\n  - 2\n  - 3\nc: y\n"
 TOML = 'a = 1  # one\nb = "x"\na = [2, 3]\nc = "y"\n[t]\nd = 1\nd = 2\n'
 
-# The path of a file, its text, what it says, and its repeated keys: (path, line, column, last line).
+# A file's path, text, values and repeated keys: (path, line, column, last line).
 CASES = {
     "yaml": ("a.yaml", YAML, {"a": ["2", "3"], "b": "x", "c": "y"}, [(("a",), 1, 1, 3)]),
     "front matter": (

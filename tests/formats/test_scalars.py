@@ -1,4 +1,4 @@
-"""Scalars without quotes are typed as YAML 1.2 says."""
+"""Tests of the types of scalars without quotes, which follow YAML 1.2."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from server.formats.tree import MAX_DIGITS, Plain, is_null, typed
 
-# YAML 1.2.2, 10.3.2: the core schema.
+# The core schema in section 10.3.2 of YAML 1.2.2.
 CORE: dict[str, Any] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None, "nUll": "nUll",
     "true": True, "True": True, "TRUE": True, "tRue": "tRue", "false": False, "FALSE": False,
@@ -25,7 +25,7 @@ CORE: dict[str, Any] = {
 def test_scalars_without_quotes_are_typed_by_yaml_1_2(text: str) -> None:
     found = typed(Plain(text))
     assert (found, type(found)) == (CORE[text], type(CORE[text]))
-    assert typed(text) == text  # in quotes it is text
+    assert typed(text) == text  # with quotes, it is a string
 
 
 @pytest.mark.parametrize(

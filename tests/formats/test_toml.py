@@ -1,4 +1,4 @@
-"""TOML: what it says, where everything in it stands, and changes that touch their own lines alone."""
+"""Tests of TOML: values, their positions, and changes that affect only their own lines."""
 
 import difflib
 import tomllib
@@ -130,7 +130,7 @@ def test_what_is_written_reads_back(tree: dict[str, Any]) -> None:
 
 
 def paths_of(tree: Tree, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The path of every key and list item in a tree."""
+    """Return the paths of all keys and list items in a tree."""
     inner = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     return [path for key, value in inner for path in [(*above, key), *paths_of(value, (*above, key))]]
 
@@ -147,7 +147,7 @@ def test_a_change_says_what_it_should(tree: dict[str, Any], new: dict[str, Any],
 
 @given(trees, texts, scalars)
 def test_one_value_changes_its_own_lines(tree: dict[str, Any], key: str, value: Any) -> None:
-    """Between comments before and behind every line, only the lines of the key change."""
+    """Although there are comments above and at the end of every line, only the key's own lines change."""
     before = toml_mapping({key: "before", **{k: v for k, v in tree.items() if k != key}})
     made = edit_toml(before, read_toml(before), {key: value})
     lines, changed = before.split("\n"), made.split("\n")
@@ -255,7 +255,7 @@ names = st.lists(st.text("abcdefgh", min_size=1, max_size=2), unique=True, min_s
 
 @st.composite
 def grown_or_shrunk(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """A list, and the same with some items taken out and others, which it has not, put in between."""
+    """Generate a list, and a second list in which some items are missing and some new items are inserted."""
     old = draw(names)
     new = [item for item in old if draw(st.booleans())]
     for i in range(draw(st.integers(0, 3))):
@@ -310,7 +310,7 @@ def test_what_stays_of_a_list_of_tables_keeps_its_lines(
 def test_a_change_leaves_the_lines_of_all_other_keys(
     tree: dict[str, Any], key: str, value: Any, bom: str
 ) -> None:
-    """With comments between: every line but those of the key is there afterwards, in its order."""
+    """With comments in between, all lines of other keys must be kept in their order."""
     others = {k: v for k, v in tree.items() if k != key and "\n" not in repr(v)}
     before = bom + "# first\n" + toml_mapping(others) + "\n# last\n"
     made = change_text("a.toml", before, None, {key: value})

@@ -1,4 +1,4 @@
-"""Changes of lists and mappings in YAML: what stays or moves keeps its lines and its comments."""
+"""Tests of changes to lists and mappings in YAML: items that stay or move keep their lines and comments."""
 
 from typing import Any
 
@@ -66,7 +66,9 @@ names = st.lists(st.text("abcdefgh", min_size=1, max_size=2), unique=True, min_s
 
 @st.composite
 def rearranged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """A list, and the same with some items taken out, in another order, and with new ones put in between."""
+    """Generate a list, and a second list that lacks some items, has a different order, and contains new
+    items.
+    """
     old = draw(names)
     new = draw(st.permutations([item for item in old if draw(st.booleans())]))
     for i in range(draw(st.integers(0, 3))):
@@ -100,5 +102,5 @@ def test_what_stays_of_a_block_list_keeps_its_lines(
     assert made.startswith("# first\nx: 1 # one\nlist:")
     assert made.endswith(end)
     assert end or kind == "mappings" or not made.endswith("\n")
-    lines = block.lstrip("\n")  # a blank line stays where it is
+    lines = block.lstrip("\n")  # a blank line stays in its place and does not move with the item
     assert not new or all(lines.format(name) in made + "\n" for name in old if name in new)

@@ -1,4 +1,4 @@
-"""YAML → tree: what was written is still to be seen, and nothing in a text can do harm."""
+"""Tests of parsing YAML into a tree: the tree preserves how values were written, and no text can do harm."""
 
 import io
 import time
@@ -28,7 +28,7 @@ DOCUMENTS = st.recursive(
 
 
 def as_text(tree: Any) -> Any:
-    """A tree with every scalar as a plain str."""
+    """Return a tree with every scalar as a plain string."""
     if isinstance(tree, dict):
         return {str(key): as_text(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -86,7 +86,7 @@ PIECES = [
 
 
 def outcome(text: str, read: Any) -> Any:
-    """The tree of a text, or what was wrong with it."""
+    """Return the tree of a text, or the error."""
     try:
         return as_text(read(text))
     except SyntaxProblem as problem:
@@ -102,14 +102,14 @@ def test_any_text_is_read_as_libyaml_reads_it_or_refused(text: str) -> None:
     try:
         expected = as_text(yaml.load(text, yaml.CBaseLoader))
     except yaml.YAMLError as error:
-        if "duplicate anchor" in str(error):  # which YAML allows
+        if "duplicate anchor" in str(error):  # YAML allows duplicate anchors
             return
         assert isinstance(found, SyntaxProblem)
         assert found.line is None or 1 <= found.line <= text.count("\n") + 2
         return
     except RecursionError:
         expected = None
-    # What YAML allows and a document can't have.
+    # YAML allows these, but documents do not.
     refused = isinstance(found, SyntaxProblem) and (
         "occurs twice" in found.message or "is used inside its own anchor" in found.message
     )
@@ -119,7 +119,7 @@ def test_any_text_is_read_as_libyaml_reads_it_or_refused(text: str) -> None:
 @given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=60))
 def test_no_text_does_any_harm(text: str) -> None:
     for read in (read_yaml, read_json):
-        outcome(text, read)  # anything else than a tree or a SyntaxProblem fails
+        outcome(text, read)  # any exception except SyntaxProblem fails the test
 
 
 def test_text_without_quotes_is_told_from_text_with() -> None:
@@ -134,7 +134,7 @@ def test_lines_are_those_of_the_keys(data: dict[str, Any]) -> None:
     keys: list[str] = []
 
     def renamed(tree: Any) -> Any:
-        """The same tree with keys that stand nowhere else."""
+        """Return the same tree with keys that occur only once."""
         if isinstance(tree, list):
             return [renamed(item) for item in tree]
         if not isinstance(tree, dict):
@@ -233,7 +233,7 @@ def test_what_is_no_yaml_is_refused_with_line_and_fix(name: str) -> None:
 
 
 def bomb(merge: bool) -> str:
-    """Anchors that each hold nine times the one before: a billion values in a few lines."""
+    """Return anchors that each contain the previous anchor nine times: a billion values in a few lines."""
     one, many = ("<<: [{}]", "k{i}: {}") if merge else ("[{}]", "{}")
     lines = [
         f"a: &a {{{', '.join(f'k{i}: 1' for i in range(9))}}}"
@@ -247,7 +247,9 @@ def bomb(merge: bool) -> str:
 
 
 def deep_by_aliases() -> str:
-    """Lists that are never nested deeper than thirty on paper, and thousands deep in fact."""
+    """Return lists that are nested at most thirty levels deep in the text, but thousands deep once aliases
+    are resolved.
+    """
     lines = ["a0: &a0 [1]"]
     for i in range(60):
         lines.append(f"a{i + 1}: &a{i + 1} {'[' * 30}*a{i}{']' * 30}")

@@ -1,4 +1,4 @@
-"""What is written as YAML: the same value for every reader, in the form that people write."""
+"""Tests of writing YAML: every parser reads the same value, and the style is the one that people use."""
 
 import io
 from typing import Any

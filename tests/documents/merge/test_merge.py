@@ -1,4 +1,4 @@
-"""Two changes of a document become one, unless both have changed the same."""
+"""Tests of merging two changes to a document, which succeeds unless both changed the same value."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -56,7 +56,7 @@ Changes = Mapping[str, Any]
 
 
 def merge_lines(base: str, ours: str, theirs: str) -> str | None:
-    """A stand-in with the same shape: texts of as many lines, each line a value."""
+    """A simplified line merge for texts with the same number of lines: each line is one value."""
     rows = list(zip(base.split("\n"), ours.split("\n"), theirs.split("\n"), strict=True))
     if any(o not in (b, t) and t != b for b, o, t in rows):
         return None
@@ -77,7 +77,7 @@ def part(title: str, *quotes: Component, number: int = 0) -> Component:
 
 
 def quotes(texts: str) -> tuple[Component, ...]:
-    """Components by the letters of their texts, with the ids of their places."""
+    """Return a component for each letter. Its id is its position."""
     return tuple(quote(text, "ann", number) for number, text in enumerate(texts))
 
 
@@ -124,7 +124,8 @@ def test_a_text_is_merged_by_line() -> None:
     assert found == Merged({**EMPTY, "body": "A\nb\nC"})
     assert merged({"body": "a\nb"}, {"body": "A\nb"}, {"body": "x\nb"}).conflicts
     assert merged({"body": "a\nb"}, {"body": "A\nb"}, {"body": None}).conflicts
-    assert merged({"title": "a\nb"}, {"title": "A\nb"}, {"title": "a\nB"}).conflicts  # one value
+    # a string is one value, so it can't be merged by line
+    assert merged({"title": "a\nb"}, {"title": "A\nb"}, {"title": "a\nB"}).conflicts
 
 
 def test_relations_and_media_are_merged_by_what_they_name() -> None:
@@ -162,10 +163,10 @@ def test_a_component_is_merged_by_attribute() -> None:
     [
         ("abcx", "abc", "abcx"),
         ("xabc", "abcy", "xabcy"),
-        ("abcx", "abcx", "abcx"),  # the same, added by both
+        ("abcx", "abcx", "abcx"),  # both added the same
         ("ac", "bc", "c"),
         ("cab", "abcx", "cabx"),
-        ("axc", "abcy", "axcy"),  # b has become x
+        ("axc", "abcy", "axcy"),  # x replaces b
         ("", "abcx", "x"),
     ],
 )
@@ -193,7 +194,7 @@ def test_ids_say_which_component_of_the_base_it_is() -> None:
     assert found.values
     after = found.values["quotes"]
     assert [(c.row[1], c.row[2]) for c in after] == [("front", ""), ("B", "Y"), ("new", ""), ("a", "z")]
-    assert [c.id for c in after] == [1, 3, 99, 2]  # those of theirs, whose file is written
+    assert [c.id for c in after] == [1, 3, 99, 2]  # ids from their side, because their file is written
 
 
 def test_a_component_that_one_deleted_and_the_other_changed_is_a_conflict() -> None:
@@ -247,7 +248,7 @@ def test_no_component_is_made_up_or_lost(
     if not found.conflicts:
         texts = {component.values[0] for component in (*first, *mine, *other)}
         assert {component.values[0] for component in after} <= texts
-        # A text or name that one side brought in is there after the merge, or the merge was refused.
+        # Each text or name that one side added must be in the result, unless the merge was rejected.
         for one in (mine, other):
             new = {c.values[0] for c in one} - {c.values[0] for c in first}
             assert new <= {c.values[0] for c in after}

@@ -1,4 +1,6 @@
-"""Orders are merged: what either side added is there, what either removed is not."""
+"""Tests of merging lists: items that one side added are in the result, and items that one side removed are
+not.
+"""
 
 import pytest
 from hypothesis import given
@@ -15,16 +17,16 @@ ORDERS = st.lists(st.integers(0, 12), unique=True, max_size=9)
         ("abc", "abc", "abc", "abc"),
         ("abc", "abcx", "abc", "abcx"),
         ("abc", "abc", "xabc", "xabc"),
-        ("abc", "abcx", "abcy", "abcyx"),  # both at the end: theirs comes first
+        ("abc", "abcx", "abcy", "abcyx"),  # both added at the end: theirs comes first
         ("abc", "xabc", "yabc", "yxabc"),
         ("abc", "axbc", "abyc", "axbyc"),
         ("abc", "ac", "abcx", "acx"),
-        ("abc", "bxc", "aybc", "ybxc"),  # what it stood behind is gone
-        ("abc", "cab", "abcx", "cabx"),  # one side has moved what the other added to
+        ("abc", "bxc", "aybc", "ybxc"),  # the item before it was removed
+        ("abc", "cab", "abcx", "cabx"),  # one side moved the item after which the other side added
         ("abc", "abcx", "cab", "cabx"),
         ("abc", "cba", "cba", "cba"),
         ("abc", "cba", "ac", "ca"),
-        ("abc", "abxc", "abxyc", "abxyc"),  # both have added x
+        ("abc", "abxc", "abxyc", "abxyc"),  # both added x
         ("abc", "", "abcx", "x"),
         ("abc", "bca", "cab", None),
         ("ab", "ba", "abx", "bax"),

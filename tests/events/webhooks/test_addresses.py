@@ -1,4 +1,6 @@
-"""A webhook connects to the checked address, and only to public ones unless its host is allowed."""
+"""Tests that a webhook connects to the address that was checked, and only to public addresses or allowed
+hosts.
+"""
 
 import socket
 import time
@@ -87,7 +89,9 @@ def test_what_can_be_read_in_two_ways_is_no_address(url: str) -> None:
 
 
 class Names:
-    """A fake resolver with given answers in turn, and the addresses that were connected to."""
+    """A fake DNS resolver that returns the given answers in turn, and records the addresses that were
+    connected to.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: list[str]) -> None:
         self.asked, self.connected = 0, list[str]()

@@ -1,4 +1,6 @@
-"""Deliveries reach a real receiver: in order, signed, retried as planned, none lost or duplicated."""
+"""Tests of deliveries to a real receiver: in order, signed, retried as planned, without losses or
+duplicates.
+"""
 
 import base64
 import itertools
@@ -47,7 +49,7 @@ def update(document_id: str = "a", **said: str) -> Event:
 
 
 class Site:
-    """An event log with webhooks and their delivery worker, which tests start and end."""
+    """An event log with webhooks and their delivery worker, which tests start and stop."""
 
     def __init__(self, root: Path, *webhooks: Webhook, accounts: str = "") -> None:
         self.root, self.log = root, EventDatabase(root, accounts)
@@ -110,7 +112,7 @@ def site(tmp_path: Path, receiver: Receiver, accounts: str) -> Site:
 
 
 class WrongClock(Clock):
-    """A clock that is some seconds ahead."""
+    """A clock that is a number of seconds ahead."""
 
     def __init__(self, ahead_s: float) -> None:
         self.ahead_s, self.reads = ahead_s, 0
@@ -158,7 +160,7 @@ def test_the_library_of_standard_webhooks_verifies_what_is_sent(site: Site, rece
     assert verify(before, first)
     with pytest.raises(WebhookVerificationError):
         verify(made, first)
-    assert verify(before, second)  # while keys rotate, both sign
+    assert verify(before, second)  # while keys are rotated, both keys sign
     assert verify(made, second)
     with pytest.raises(WebhookVerificationError):
         verify("whsec_" + base64.b64encode(b"x" * 32).decode(), second)
@@ -325,7 +327,7 @@ def test_at_most_five_at_once_to_one_receiver(site: Site, receiver: Receiver) ->
 
 def test_receivers_that_hang_hold_up_no_other(tmp_path: Path, receiver: Receiver) -> None:
     with receiving() as hanging:
-        hanging.answer = lambda connection, received: connection.recv(1)  # until the client gives up
+        hanging.answer = lambda connection, received: connection.recv(1)  # hangs until the client gives up
         site = Site(tmp_path, Webhook("hangs", hanging.url), Webhook("build", receiver.url))
         with site.delivering(replace(FAST, steps=(0.1,) * 40, timeout=1.0)):
             site.record(*(update(f"d{i}") for i in range(40)))
@@ -514,7 +516,7 @@ def test_a_full_disk_stops_nothing_for_good_and_sends_nothing_again_and_again(
         site.record(update("a"))
         receiver.until(1)
         until(lambda: site.states() == ["delivered"], 20)
-        # A database that may not grow is one on a full disk, as far as SQLite can tell.
+        # To SQLite, a database with a size limit looks like a database on a full disk.
         engine = deliverer._database._engine
         assert isinstance(engine, Sqlite)
         with engine._pool.lend(1) as connection:

@@ -1,4 +1,4 @@
-"""A request to a receiver ends within its timeout, whatever the receiver does, with an outcome."""
+"""Tests that a request to a receiver ends with an outcome within its timeout, whatever the receiver does."""
 
 import socket
 import ssl
@@ -80,7 +80,7 @@ def hang(connection: socket.socket, received: Received) -> None:
 
 
 def drip(data: bytes) -> Answer:
-    """Return a handler that sends a prefix, and then a byte again and again."""
+    """Return a handler that sends the data, and then single bytes with pauses."""
 
     def answer(connection: socket.socket, received: Received) -> None:
         connection.sendall(data)

@@ -1,4 +1,4 @@
-"""Selection of events for webhooks."""
+"""Tests of the selection of events for webhooks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Retries of deliveries, and when they end."""
+"""Tests of the retries of deliveries, and of when retries end."""
 
 import pytest
 
