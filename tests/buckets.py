@@ -1,4 +1,4 @@
-"""An S3 server of one's own: moto's, in a process on a free port."""
+"""An S3 server for tests: moto's server, in a process on a free port."""
 
 import os
 import signal
@@ -21,32 +21,32 @@ NAME, PREFIX = "media-of-tests", "site"
 
 @dataclass
 class S3:
-    """A server that runs."""
+    """A running S3 server."""
 
     port: int
     process: "subprocess.Popen[bytes]"
 
     @property
     def url(self) -> str:
-        """Its endpoint."""
+        """The server's endpoint."""
         return f"http://127.0.0.1:{self.port}"
 
     def settings(self, **more: str) -> str:
-        """The lines of site.yaml for its bucket."""
+        """Return the lines of site.yaml that configure the server's bucket."""
         said = {"store": f"s3://{NAME}/{PREFIX}", "endpoint": self.url, **more}
         return "media:\n" + "".join(f"  {key}: {value}\n" for key, value in said.items())
 
     def empty(self) -> None:
-        """Remove everything, and make the bucket."""
+        """Delete everything and create an empty bucket."""
         self.ask("POST", "/moto-api/reset")
         self.ask("PUT", f"/{NAME}")
 
     def require_credentials(self, after: int = 0) -> None:
-        """Refuse credentials that nobody has been given, after some requests."""
+        """Reject invalid credentials after the given number of requests."""
         self.ask("POST", "/moto-api/reset-auth", str(after).encode())
 
     def ask(self, method: str, path: str, body: bytes = b"") -> int:
-        """Ask it without credentials, which it takes; the status of the answer."""
+        """Send a request without credentials, which the server accepts, and return the response status."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             connection.request(method, path, body)
@@ -56,7 +56,7 @@ class S3:
 
     @property
     def store(self) -> S3Store:
-        """What objects can be looked at with, and changed."""
+        """The bucket's object store, with which tests read and change objects."""
         return S3Store(
             NAME,
             prefix=PREFIX,
@@ -68,18 +68,18 @@ class S3:
         )
 
     def objects(self) -> dict[str, bytes]:
-        """All objects, by key."""
+        """Return all objects by key."""
         store = self.store
         keys = [one["path"] for chunk in obstore.list(store) for one in chunk]
         return {key: bytes(obstore.get(store, key).bytes()) for key in keys}
 
     def headers(self, key: str) -> dict[str, str]:
-        """What an object is answered with."""
+        """Return the headers with which an object is served."""
         return {str(name): value for name, value in obstore.get(self.store, key).attributes.items()}
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Connections are taken in the block, and nobody answers."""
+        """Context manager: the server accepts connections, but does not respond."""
         os.kill(self.process.pid, signal.SIGSTOP)
         try:
             yield
@@ -88,7 +88,9 @@ class S3:
 
     @contextmanager
     def killed(self) -> Iterator[None]:
-        """It is killed for the block, and there again behind it with what it had, as a server with a disk."""
+        """Context manager: kill the server, and afterwards restart it with the same objects, as if it had a
+        disk.
+        """
         objects = self.objects()
         self.process.kill()
         self.process.wait()
@@ -104,7 +106,7 @@ class S3:
 
 @contextmanager
 def s3_server() -> Iterator[S3]:
-    """A server for the block."""
+    """Context manager: run a server."""
     port = free_port()
     server = S3(port, _launch(port))
     try:

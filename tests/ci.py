@@ -1,4 +1,4 @@
-"""In CI (`CI=true`) nothing is skipped: a tool that is missing there is a failure."""
+"""In CI (`CI=true`), no test is skipped: if a tool is missing, the test fails."""
 
 import os
 
@@ -6,7 +6,7 @@ IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
 
 
 def skipped(name: str, reason: str) -> int:
-    """Say why something is not tested on this machine; the exit status."""
+    """Print why a test is skipped on this machine, and return the exit status."""
     print(f"{name}: SKIPPED, {reason}")
     if IN_CI:
         print(f"{name}: FAILED, since nothing is skipped in CI")

@@ -1,4 +1,4 @@
-"""Fixtures: a site of real files in a temporary folder, and the app that serves it."""
+"""Fixtures for all tests: a site of real files in a temporary folder, and the app that serves it."""
 
 import gc
 import subprocess
@@ -30,7 +30,7 @@ REAL = {name: getattr(passwords, name) for name in ("_HASHER", "_NOBODY")}
 
 @pytest.fixture(scope="session", autouse=True)
 def cheap_passwords() -> Iterator[None]:
-    """Hash passwords with the least work there is, since hundreds of tests have users."""
+    """Hash passwords with minimal cost, because hundreds of tests create users."""
     cheap = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_HASHER", cheap)
@@ -40,13 +40,13 @@ def cheap_passwords() -> Iterator[None]:
 
 @pytest.fixture
 def real_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hash passwords as a site does."""
+    """Hash passwords with the parameters that a real site uses."""
     for name, value in REAL.items():
         monkeypatch.setattr(passwords, name, value)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of modules that start processes, which `make test-quick` leaves out."""
+    """Mark tests in modules that start processes. `make test-quick` leaves them out."""
     for item in items:
         if isinstance(item, pytest.Function) and _starts_processes(item.module):
             item.add_marker("process")
@@ -62,16 +62,17 @@ def _starts_processes(module: ModuleType) -> bool:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from looking at modules and tests, which stay until the end."""
+    """Exclude modules and tests from garbage collection, because they stay in memory until the end."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def unfrozen() -> Iterator[None]:
-    """Let the garbage collector find the sites of tests that have ended.
+    """Disable `gc.freeze`, so that the garbage collector can free the sites of finished tests.
 
-    A server has only one site, and freezes it. To unfreeze all after each module took 0.8 s each time.
+    A server calls it, because it has only one site. Unfreezing everything after each module took 0.8 s each
+    time.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gc, "freeze", lambda: None)
@@ -80,14 +81,14 @@ def unfrozen() -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def collected() -> Iterator[None]:
-    """Free the sites of a module's tests, with what they have open."""
+    """Free the sites of a module's tests and everything that they have open."""
     yield
     gc.collect()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that is skipped in CI has failed."""
+    """Report a skipped test as failed in CI."""
     report = yield
     if IN_CI and report.skipped and isinstance(report.longrepr, tuple):
         report.outcome, report.longrepr = "failed", f"nothing may be skipped in CI: {report.longrepr[2]}"
@@ -100,21 +101,21 @@ MakeApi = Callable[[Files], Api]
 
 @pytest.fixture(scope="session")
 def database() -> Iterator[Postgres]:
-    """A PostgreSQL server."""
+    """A running PostgreSQL server."""
     with postgres() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def s3_running() -> Iterator[S3]:
-    """An S3 server."""
+    """A running S3 server."""
     with s3_server() as running:
         yield running
 
 
 @pytest.fixture
 def s3(s3_running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
-    """An S3 server with an empty bucket, and credentials for it in the environment."""
+    """An S3 server with an empty bucket, and its credentials in the environment."""
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
     s3_running.empty()
@@ -122,7 +123,7 @@ def s3(s3_running: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
 
 
 def has_tables(log: EventDatabase) -> bool:
-    """Make the tables of a log; False while its database does not answer in time."""
+    """Create the tables of an event log. Return False if the database does not respond in time."""
     try:
         log.bounds()
     except LogUnavailableError:
@@ -132,27 +133,29 @@ def has_tables(log: EventDatabase) -> bool:
 
 @pytest.fixture
 def accounts(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return `accounts` of `site.yaml`: "" for SQLite; with `IN_BOTH_DATABASES` PostgreSQL as well."""
+    """The value of `accounts` in `site.yaml`. It is "" for SQLite. Tests with `IN_BOTH_DATABASES` also run
+    with PostgreSQL.
+    """
     if getattr(request, "param", "sqlite") == "sqlite":
         return ""
     running: Postgres = request.getfixturevalue("database")
     running.empty()
     log = EventDatabase(tmp_path, running.url)
-    until(lambda: has_tables(log))  # for which a change of content would not wait on a busy machine
+    until(lambda: has_tables(log))  # on a busy machine, a write would not wait for the tables to be created
     log.close()
     return running.url
 
 
 @pytest.fixture
 def make_site(tmp_path: Path) -> MakeSite:
-    """Makes a site of files, by path, and loads it."""
+    """Return a function that writes files, given by path, and loads the site."""
 
     return lambda files: load(tmp_path, files)
 
 
 @pytest.fixture
 def make_api(make_site: MakeSite) -> Iterator[MakeApi]:
-    """Makes a site of files and the app that serves it."""
+    """Return a function that writes a site's files and returns the app that serves the site."""
     made: list[Api] = []
 
     def make(files: Files) -> Api:

@@ -1,4 +1,6 @@
-"""One test of many cases, which tells of all that fail: thousands of tests take longer to run and to read."""
+"""Checks of many cases in one test that reports all failures. Thousands of separate tests would
+run longer.
+"""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -7,7 +9,9 @@ import pytest
 
 
 def require_all(check: Callable[..., None], cases: Iterable[tuple[object, ...]]) -> None:
-    """Check all cases, each given as arguments. Fails with every case whose check raises AssertionError."""
+    """Run the check for all cases, whose items are its arguments. Fail with all cases that raise
+    AssertionError.
+    """
     failed, count = [], 0
     for case in cases:
         count += 1

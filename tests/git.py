@@ -1,4 +1,4 @@
-"""git in tests: as a person without settings of their own, at a time that is given."""
+"""git for tests, without the user's own settings and with a fixed time."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ TIME = "2024-01-01T00:00:00Z"
 
 
 def git(folder: Path, *arguments: str, at: str = TIME) -> str:
-    """Run a git command in a folder; what it printed. Raises CalledProcessError where it fails."""
+    """Run a git command in a folder and return its output. Raises CalledProcessError if the command fails."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "T", f"GIT_{who}_EMAIL": "t@example.org", f"GIT_{who}_DATE": at}
@@ -18,7 +18,7 @@ def git(folder: Path, *arguments: str, at: str = TIME) -> str:
 
 
 def commit_all(folder: Path, *, at: str = TIME) -> None:
-    """Make a folder a repository whose first commit has all of its files."""
+    """Create a repository in a folder, with a first commit that contains all files."""
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "first", at=at)

@@ -1,4 +1,4 @@
-"""Programs that stand for git: some of its commands are slow, or fail."""
+"""Programs that replace git in tests, so that some git commands are slow or fail."""
 
 import os
 import shlex
@@ -11,7 +11,10 @@ GIT = shutil.which("git") or "git"
 
 
 def fake_git(patch: pytest.MonkeyPatch, folder: Path, **instead: str) -> None:
-    """Let git commands, by their name with `_` for `-`, run lines of a shell script before git itself."""
+    """Make git commands run lines of a shell script first.
+
+    Each keyword is the name of a git command, with `_` for `-`.
+    """
     folder.mkdir(exist_ok=True)
     cases = "".join(f"{name.replace('_', '-')}) {lines} ;;\n" for name, lines in instead.items())
     program = folder / "git"
@@ -23,5 +26,5 @@ def fake_git(patch: pytest.MonkeyPatch, folder: Path, **instead: str) -> None:
 
 
 def failing_git(patch: pytest.MonkeyPatch, folder: Path, *commands: str) -> None:
-    """Let git commands fail, as by a damaged repository."""
+    """Make git commands fail as if the repository were damaged."""
     fake_git(patch, folder, **dict.fromkeys(commands, "echo 'fatal: it is damaged' >&2; exit 128"))

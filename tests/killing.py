@@ -1,4 +1,4 @@
-"""Ends a process in the middle of what it does, as kill -9 does."""
+"""Helpers that kill a process in the middle of its work, as `kill -9` does."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ KILLED, DONE, FAILED = 9, 7, 8
 
 
 def die_at(step: int) -> None:
-    """End this process at one of the calls by which it changes files or runs git."""
+    """Kill this process at the given step. Each call that changes files or runs git is a step."""
     left = step
 
     def audit(event: str, arguments: Any) -> None:
@@ -24,9 +24,9 @@ def die_at(step: int) -> None:
 
 
 def killed_at(step: int, does: Callable[..., bool], *arguments: object) -> int:
-    """Fork a process that does something and dies at a step of it; how it ended.
+    """Run `does` in a forked process that dies at the given step, and return how the process ended.
 
-    KILLED, or DONE or FAILED where it came to its end before that step.
+    The result is KILLED. If the process finished before that step, it is DONE or FAILED.
     """
     child = os.fork()
     if not child:

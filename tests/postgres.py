@@ -1,4 +1,4 @@
-"""A PostgreSQL server of one's own, where it is installed."""
+"""A PostgreSQL server for tests, if PostgreSQL is installed."""
 
 import glob
 import os
@@ -18,13 +18,14 @@ import pytest
 from tests.servers import children
 
 BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-# For tests of statements that the two databases run in ways of their own: orders, claims, what is kept.
+# For tests of statements that behave differently in the two databases: sort order, claims and stored
+# values.
 IN_BOTH_DATABASES = pytest.mark.parametrize("accounts", ["sqlite", "postgres"], indirect=True)
 
 
 @dataclass(frozen=True)
 class Postgres:
-    """A server that runs, with its files in a folder."""
+    """A running server, whose files are in a folder."""
 
     folder: Path
     url: str
@@ -32,17 +33,16 @@ class Postgres:
     user: str | None
 
     def control(self, action: str, *options: str) -> None:
-        """Start or stop it."""
         command = [str(self.pg_ctl), action, "-D", str(self.folder / "data"), *options]
         subprocess.run(command, check=True, cwd=self.folder, user=self.user, stdout=subprocess.DEVNULL)
 
     def start(self) -> None:
-        """Run it, on a socket in its folder."""
-        listen = f"-F -k {self.folder} -c listen_addresses="  # -F: no fsync, since no machine fails here
+        """Start the server on a socket in its folder."""
+        listen = f"-F -k {self.folder} -c listen_addresses="  # -F: no fsync, because no machine fails here
         self.control("start", "-o", listen, "-l", str(self.folder / "log"), "-w")
 
     def empty(self) -> None:
-        """Remove all tables, and end what connections others have left."""
+        """Delete all tables and close connections that are still open."""
         others = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'bifolio' AND pid != %s"
         )
@@ -51,13 +51,13 @@ class Postgres:
             connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 
     def start_again(self) -> None:
-        """End all connections to it."""
+        """Restart the server, which closes all connections."""
         self.control("stop", "-m", "fast")
         self.start()
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """All its processes stand still in the block, and their connections stay open."""
+        """Context manager: pause all server processes. Their connections stay open."""
         first = int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         processes = [first, *children(first)]
         _send(processes, signal.SIGSTOP)
@@ -68,7 +68,9 @@ class Postgres:
 
 
 def _send(processes: list[int], number: int) -> None:
-    """Send a signal to some processes; one that served a connection may just have ended."""
+    """Send a signal to processes. Ignore those that have ended, such as the process of a closed
+    connection.
+    """
     for process in processes:
         with suppress(ProcessLookupError):
             os.kill(process, number)
@@ -76,11 +78,11 @@ def _send(processes: list[int], number: int) -> None:
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
-    """A server for the block; the test is skipped where there is none on the machine."""
+    """Context manager: run a server. Skip the test if PostgreSQL is not installed."""
     initdb = BINARIES[-1] if BINARIES else shutil.which("initdb")
     if not initdb:
         pytest.skip("there is no PostgreSQL server on this machine")
-    # A server refuses to run as root: there, it runs as the user that the package made.
+    # PostgreSQL does not run as root, so root starts it as the user that the package has created.
     user = "postgres" if os.getuid() == 0 else None
     if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
         pytest.skip("there is no user postgres to run a server as")

@@ -1,4 +1,6 @@
-"""Receivers of webhooks on 127.0.0.1: servers that keep what they are sent, and answer as told."""
+"""Receivers for webhooks on 127.0.0.1: servers that store the requests and send the responses that a test
+sets.
+"""
 
 import json
 import socket
@@ -15,7 +17,7 @@ from tests.waiting import until
 
 @dataclass
 class Received:
-    """One request: its path, its headers by lower-case name, its body, and when it came."""
+    """A request: its path, headers (by lower-case name), body and time of arrival."""
 
     path: str
     headers: Mapping[str, str]
@@ -24,12 +26,12 @@ class Received:
 
     @property
     def data(self) -> Any:
-        """The body, which is JSON."""
+        """The body, parsed as JSON."""
         return json.loads(self.body)
 
     @property
     def id(self) -> str:
-        """Its webhook-id."""
+        """The value of the header webhook-id."""
         return self.headers["webhook-id"]
 
 
@@ -38,18 +40,18 @@ Answer = Callable[[socket.socket, Received], None]
 
 
 def answering(data: bytes) -> Answer:
-    """What answers with some bytes."""
+    """Return a handler that responds with the given bytes."""
     return lambda connection, received: connection.sendall(data)
 
 
 def status(code: int, *headers: str, body: str = "") -> Answer:
-    """What answers with a status, headers and a body."""
+    """Return a handler that responds with a status, headers and a body."""
     head = [f"HTTP/1.1 {code} Said", f"Content-Length: {len(body)}", *headers]
     return answering(("\r\n".join(head) + "\r\n\r\n" + body).encode())
 
 
 class Receiver:
-    """A server. `answer` is how the next requests are answered; `received` has all so far."""
+    """A server that responds to the next requests with `answer`, and stores all requests in `received`."""
 
     def __init__(self, listener: socket.socket, context: ssl.SSLContext | None = None) -> None:
         self.listener, self._context = listener, context
@@ -61,16 +63,16 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The URL for the webhook."""
         return f"http://127.0.0.1:{self.port}/hook"
 
     def until(self, count: int, seconds: float = 20) -> list[Received]:
-        """Wait until so many requests have come, and return all."""
+        """Wait until the given number of requests have arrived, and return all requests."""
         until(lambda: len(self.received) >= count, seconds)
         return self.received
 
     def serve(self) -> None:
-        """Answer until the listening socket is closed."""
+        """Respond to requests until the listening socket is closed."""
         while True:
             try:
                 connection, _ = self.listener.accept()
@@ -96,7 +98,7 @@ class Receiver:
 
 
 def read_request(connection: socket.socket) -> Received:
-    """A request that a client sends."""
+    """Read a request from a connection."""
     with connection.makefile("rb") as file:
         path = file.readline().decode("latin-1").split()[1]
         headers: dict[str, str] = {}
@@ -108,7 +110,7 @@ def read_request(connection: socket.socket) -> Received:
 
 @contextmanager
 def receiving(context: ssl.SSLContext | None = None) -> Iterator[Receiver]:
-    """A receiver that runs."""
+    """Context manager: run a receiver."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         receiver = Receiver(listener, context)
         thread = threading.Thread(target=receiver.serve, daemon=True)

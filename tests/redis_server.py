@@ -1,4 +1,4 @@
-"""A Redis server of one's own, where it is installed."""
+"""A Redis server for tests, if Redis is installed."""
 
 import shutil
 import subprocess
@@ -13,22 +13,22 @@ from tests.servers import free_port
 
 @dataclass
 class Redis:
-    """A server that runs, and keeps nothing."""
+    """A running server that stores nothing on disk."""
 
     port: int
     process: subprocess.Popen[bytes]
 
     @property
     def url(self) -> str:
-        """Its address."""
+        """The server's URL."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Run it, after it was stopped."""
+        """Start the server again after it was stopped."""
         self.process = _started(self.port)
 
     def stop(self) -> None:
-        """End it at once."""
+        """Kill the server."""
         self.process.kill()
         self.process.wait()
 
@@ -40,7 +40,7 @@ def _started(port: int) -> "subprocess.Popen[bytes]":
 
 @contextmanager
 def redis_server() -> Iterator[Redis]:
-    """A server for the block; the test is skipped where there is none on the machine."""
+    """Context manager: run a server. Skip the test if Redis is not installed."""
     if not shutil.which("redis-server"):
         pytest.skip("there is no Redis server on this machine")
     port = free_port()

@@ -1,4 +1,4 @@
-"""Real servers of sites: each a process of its own, on a port of 127.0.0.1 that nobody else has."""
+"""Real servers for tests: each is a separate process with its own port on 127.0.0.1."""
 
 import fcntl
 import os
@@ -32,10 +32,10 @@ _choosing = threading.Lock()
 
 
 def free_port() -> int:
-    """A port that can be listened on, below those that the system gives to clients.
+    """Return a free port below the range that the operating system uses for client connections.
 
-    It stays this process's until it ends, for servers that are killed and started again: other runs of
-    tests on this machine are given others.
+    The port stays reserved until this process ends, so that a killed server can be started again. Other test
+    runs on this machine get different ports.
     """
     while True:
         port = secrets.choice(PORTS)
@@ -53,7 +53,9 @@ def free_port() -> int:
 
 @cache
 def _locks() -> int:
-    """A file with a byte for each port, which is locked by whoever has the port; locks end with a process."""
+    """Open the file that contains one byte per port. The process that uses a port locks its byte until the
+    process ends.
+    """
     path = Path(tempfile.gettempdir(), f"bifolio-test-ports-{os.getuid()}")
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -69,10 +71,11 @@ def start(
     environment: Mapping[str, str] | None = None,
     timing: Timing | None = None,
 ) -> subprocess.Popen[str]:
-    """Run `bifolio serve` in a session of its own; it may not yet listen when this returns.
+    """Run `bifolio serve` in its own session, without waiting until it listens.
 
-    The process is forked from the zygote. If `real`, or if the command `inside` is to run it, the command
-    itself is started. `first` is Python that runs before, and `timing` has the pauses of jobs.
+    By default, the process is forked from the zygote. With `real`, or with a command `inside` that runs the
+    server, the actual command is started. `first` is Python code that runs first. `timing` contains the
+    intervals of background jobs.
     """
     timing = timing or Timing()
     arguments = ["serve", "--site", str(root), "--port", str(port), *options]
@@ -93,7 +96,7 @@ def start(
 
 
 def get(port: int, path: str) -> tuple[int, bytes]:
-    """The status and body of a GET."""
+    """Send a GET request and return the status and body of the response."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
             return answer.status, answer.read()
@@ -103,7 +106,7 @@ def get(port: int, path: str) -> tuple[int, bytes]:
 
 
 def wait(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until a server answers. Raises AssertionError with its output where it does not."""
+    """Wait until a server responds. If it does not, raise AssertionError with its output."""
     deadline = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < deadline:
         try:
@@ -117,7 +120,7 @@ def wait(process: subprocess.Popen[str], port: int) -> None:
 
 
 def stop(process: subprocess.Popen[str]) -> None:
-    """End a server as a system does, and wait until it has ended."""
+    """Terminate a server as the operating system does, and wait until it has ended."""
     process.terminate()
     process.communicate(timeout=20)
 
@@ -126,7 +129,7 @@ def stop(process: subprocess.Popen[str]) -> None:
 def serving(
     root: Path, port: int, *options: str, output: IO[bytes] | int = subprocess.PIPE, first: str = ""
 ) -> Iterator[str]:
-    """The address of a running server of a site; see `start`."""
+    """Context manager: run a server for a site, and yield its URL. See `start` for the parameters."""
     process = start(root, port, *options, output=output, first=first)
     try:
         wait(process, port)
@@ -136,9 +139,9 @@ def serving(
 
 
 def kill_all(process: subprocess.Popen[str]) -> None:
-    """Kill a server with its workers, as a power cut does.
+    """Kill a server and its workers, as a power failure does.
 
-    Returns when all have ended, and have let go of the port: the threads of a killed worker may have it for
+    Return when all have ended and the port is free. The threads of a killed worker can keep the port for
     longer than /proc shows the worker.
     """
     members = {process.pid, *children(process.pid)}
@@ -152,7 +155,7 @@ def kill_all(process: subprocess.Popen[str]) -> None:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server can listen on a port: processes that were killed keep it until they have ended."""
+    """Return whether a server can listen on a port. Killed processes keep the port until they have ended."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -163,7 +166,7 @@ def is_free(port: int) -> bool:
 
 
 def children(pid: int) -> set[int]:
-    """Return the living processes that a process has started, by /proc; none if it has ended itself."""
+    """Return the living child processes of a process from /proc, or an empty set if the process has ended."""
     try:
         listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except (FileNotFoundError, ProcessLookupError):
@@ -172,10 +175,10 @@ def children(pid: int) -> set[int]:
 
 
 def workers(pid: int) -> set[int]:
-    """Return the processes that answer requests for a server.
+    """Return the processes that handle a server's requests.
 
-    What else a generation starts differs: git has another command line, and the forks that read files or
-    report the start have two threads at most.
+    A generation also starts other processes, which this function excludes: git has a different command line,
+    and forks that read files or report the start have at most two threads.
     """
     forked = {process for generation in children(pid) for process in children(generation)}
     return {one for one in forked if _command(one) == _command(pid) and _count_threads(one) > 2}
@@ -196,7 +199,7 @@ def _count_threads(pid: int) -> int:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs, by /proc."""
+    """Return whether a process is running, according to /proc."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

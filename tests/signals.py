@@ -1,16 +1,16 @@
-"""Signals that a test run inherits as ignored, from `nohup` or a CI runner."""
+"""Signals that a test run inherits as ignored, for example from `nohup` or a CI runner."""
 
 import signal
 from types import FrameType
 
-INHERITABLE = (signal.SIGINT, signal.SIGHUP)  # subprocess restores SIGPIPE in each child by itself
+INHERITABLE = (signal.SIGINT, signal.SIGHUP)  # subprocess already restores SIGPIPE in each child
 
 
 def restore_in_children() -> None:
-    """Give every process that this one executes from now on the default action of signals ignored here.
+    """Restore the default action of ignored signals in all programs that this process executes from now on.
 
-    An ignored signal stays ignored across execve; a handled one becomes the default. So this process, which
-    goes on as if it ignored them, handles them by doing nothing.
+    An ignored signal stays ignored across execve, but a handled signal is reset to its default. Therefore,
+    this process handles these signals with a function that does nothing.
     """
     for number in INHERITABLE:
         if signal.getsignal(number) == signal.SIG_IGN:
@@ -18,4 +18,4 @@ def restore_in_children() -> None:
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Handle a signal that this process was started to ignore."""
+    """Ignore a signal, as this process did when it was started."""

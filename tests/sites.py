@@ -1,4 +1,4 @@
-"""What tests make sites from, and what they ask them with: real files, the real app."""
+"""Helpers that create sites of real files, and that send requests to the real app."""
 
 import json
 import secrets
@@ -39,7 +39,11 @@ def schema(
     single: bool = False,
     **options: Any,
 ) -> str:
-    """The text of a content type's schema; its plural is its name and an s, "string" an attribute of that."""
+    """Return the schema file of a content type.
+
+    The plural is the name with an added s. An attribute can be given as the name of its type, such as
+    "string".
+    """
     described = {
         "kind": "singleType" if single else "collectionType",
         "info": {"singularName": name, "pluralName": f"{name}s", "displayName": name.title()},
@@ -51,28 +55,30 @@ def schema(
 
 
 def collection(name: str, attributes: Mapping[str, Any], **described: Any) -> dict[str, str]:
-    """The schema file of a content type; see `schema`."""
+    """Return the schema file of a content type by path. See `schema` for the parameters."""
     return {f"content-types/{name}.json": schema(name, attributes, **described)}
 
 
 def component(uid: str, attributes: Mapping[str, Any]) -> dict[str, str]:
-    """The schema file of a component, `category.name`."""
+    """Return the schema file of a component by path. The uid is `category.name`."""
     described = {"info": {"displayName": uid}, "attributes": attributes}
     return {f"content-types/components/{uid.replace('.', '/')}.json": json.dumps(described, indent=1)}
 
 
 def relation(kind: str, target: str, **options: Any) -> dict[str, Any]:
-    """A relation attribute to the content type `target`."""
+    """Return the schema of a relation to the content type `target`."""
     return {"type": "relation", "relation": kind, "target": f"api::{target}.{target}", **options}
 
 
 def translated(attribute: Mapping[str, Any]) -> dict[str, Any]:
-    """An attribute that has a value per locale."""
+    """Return the schema of an attribute with `localized` set."""
     return {**attribute, "pluginOptions": {"i18n": {"localized": True}}}
 
 
 def documents(plural: str, **described: Mapping[str, Any]) -> dict[str, str]:
-    """JSON files of a type's documents by name, made one after the other: `documents("tags", red={…})`."""
+    """Return JSON files of documents by name, with increasing creation times: `documents("tags",
+    red={…})`.
+    """
     return {
         f"content/{plural}/{name}.json": json.dumps({"createdAt": f"2024-01-01T00:00:{i:02d}Z", **values})
         for i, (name, values) in enumerate(described.items())
@@ -80,7 +86,7 @@ def documents(plural: str, **described: Mapping[str, Any]) -> dict[str, str]:
 
 
 def write(root: Path, files: Files) -> None:
-    """Write files below a folder."""
+    """Write files to a folder."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,29 +94,33 @@ def write(root: Path, files: Files) -> None:
 
 
 def with_accounts(files: Files, accounts: str) -> Files:
-    """Files of a site, whose accounts and events are somewhere, "" for beside them."""
+    """Return a site's files with the setting `accounts`. An empty string means the default, a file in the
+    site.
+    """
     settings, more = f"accounts: {accounts}\n" if accounts else "", files.get("site.yaml", "")
     return {**files, "site.yaml": settings + (more.decode() if isinstance(more, bytes) else more)}
 
 
 def load(root: Path, files: Files) -> Site:
-    """The loaded site of some files; see `opened`."""
+    """Write files and return the loaded site. See `opened`."""
     write(root, files)
     return opened(root)
 
 
 def opened(root: Path) -> Site:
-    """The loaded site of a folder, to read and write as a server does, but for the log of events."""
+    """Return the loaded site in a folder. It can be read and written as in a server, but records
+    no events.
+    """
     return open_site(root, Mode.SERVER, records=False).site
 
 
 def write_to(site: Site, prepare: Callable[[Wanted, Context], T], request: Wanted) -> tuple[State, T]:
-    """Write to a site in the name of a test."""
+    """Write to a site, with a test as the author."""
     return site.write(Authorship("test", "", ""), prepare, request)[:2]
 
 
 def bracketed(params: Mapping[str, Any], *, encoded: bool = False) -> str:
-    """A query string in bracket notation, as clients write it."""
+    """Return a query string in bracket notation, as clients send it."""
     return "&".join(part for key, value in params.items() for part in _bracketed(value, key, encoded))
 
 
@@ -124,7 +134,7 @@ def _bracketed(value: Any, key: str, encoded: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: its status, the bytes of its body and what they say where they are JSON, the headers."""
+    """A response: its status, raw body, headers, and the parsed body if it is JSON."""
 
     status: int
     raw: bytes
@@ -147,26 +157,28 @@ class Answer:
 
     @property
     def ids(self) -> list[str]:
-        """The documentIds of a list."""
+        """The documentIds in a list."""
         return [document["documentId"] for document in self.data]
 
 
 @dataclass(frozen=True)
 class _NewAccounts:
-    """The file of an accounts database, the id of the site and the full-access token in it."""
+    """The file of an accounts database, and the site id and full-access token in this file."""
 
     file: bytes
     site_id: str
     token: str
 
     def with_another_id(self) -> bytes:
-        """Return the file with a new id of the same length, since no two sites have the same."""
+        """Return the file with a new id of the same length, because no two sites have the same id."""
         return self.file.replace(self.site_id.encode(), secrets.token_hex(len(self.site_id) // 2).encode())
 
 
 @cache
 def _new_accounts() -> _NewAccounts:
-    """Make an accounts database to copy: to make one for each of a thousand sites takes 40 ms each."""
+    """Create an accounts database as a template. Creating one takes 40 ms, which is too long for a thousand
+    sites.
+    """
     with TemporaryDirectory() as folder:
         accounts = Accounts(Path(folder))
         token = accounts.create_token("full", "full-access")
@@ -176,7 +188,7 @@ def _new_accounts() -> _NewAccounts:
 
 @dataclass(slots=True)
 class Api:
-    """The app of a site, asked with a full-access token unless `who` says otherwise."""
+    """The app of a site. Requests use a full-access token unless `who` names a different one."""
 
     site: Site
     app: Flask
@@ -202,7 +214,7 @@ class Api:
     def token(
         self, name: str, kind: str = "custom", may: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Make a token; requests name it as `who`."""
+        """Create a token. Requests use it by passing its name as `who`."""
         self.tokens[name] = self.accounts.create_token(name, kind, may, expires)
         return self.tokens[name]
 
@@ -230,16 +242,16 @@ class Api:
         return self.site.root
 
     def read(self, path: str) -> str:
-        """The text of a file of the site."""
+        """Return the text of a file in the site."""
         return (self.root / path).read_bytes().decode()
 
     @property
     def files(self) -> set[str]:
-        """The paths of all files in content/."""
+        """Return the paths of all files in content/."""
         content = self.root / "content"
         return {p.relative_to(content).as_posix() for p in content.rglob("*") if p.is_file()}
 
 
 def make(root: Path, files: Files) -> Api:
-    """A site of some files, and the app that serves it."""
+    """Write a site's files and return the app that serves the site."""
     return Api.of(load(root, files))

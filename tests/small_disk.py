@@ -1,4 +1,4 @@
-"""A file system of a few kilobytes, which fills up."""
+"""A file system of a few kilobytes, which fills up quickly."""
 
 import shutil
 import subprocess
@@ -11,7 +11,9 @@ import pytest
 
 @contextmanager
 def mounted(folder: Path, size: str) -> Iterator[Path]:
-    """Mount a file system of a size, such as `256k`, at a folder; skip the test if that needs more rights."""
+    """Context manager: mount a file system with a size such as `256k`. Skip the test if mounting is not
+    permitted.
+    """
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     if not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
@@ -23,7 +25,7 @@ def mounted(folder: Path, size: str) -> Iterator[Path]:
 
 
 def fill(path: Path) -> None:
-    """Fill the file system of a path with a file there."""
+    """Write to a file until its file system is full."""
     with suppress(OSError), path.open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             continue
@@ -31,7 +33,7 @@ def fill(path: Path) -> None:
 
 @contextmanager
 def full(folder: Path, size: str) -> Iterator[None]:
-    """Leave a mounted file system no room for the block, and the size that it had before behind it."""
+    """Context manager: shrink a mounted file system so that it is full, and afterwards restore its size."""
     used = shutil.disk_usage(folder).used
     _resize(folder, f"{-(-used // 4096) * 4}k")
     try:

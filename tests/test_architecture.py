@@ -1,4 +1,6 @@
-"""The shape of the code: packages, owners of libraries, sizes, docstrings (docs/architecture.md)."""
+"""Tests of the code's structure: packages, imports of libraries, sizes and docstrings
+(docs/architecture.md).
+"""
 
 import ast
 import itertools
@@ -24,7 +26,7 @@ MOST_ENTRIES, MOST_LINES, MOST_LINES_OF_FUNCTION = 25, 600, 50
 
 @cache
 def imports(tree: ast.Module) -> frozenset[str]:
-    """Every module that a module imports, by its full name."""
+    """Return the full names of all modules that a module imports."""
     return frozenset(_imports(tree))
 
 
@@ -39,12 +41,12 @@ def _imports(tree: ast.Module) -> Iterator[str]:
 
 
 def inside(name: str) -> set[str]:
-    """The modules of `server` that a module imports."""
+    """Return the modules in `server` that a module imports."""
     return {i.removeprefix("server.") for i in imports(TREES[name]) if i.startswith("server.")}
 
 
 def floor(name: str) -> int:
-    """How far up a module's package is; modules outside of packages are at the bottom."""
+    """Return the level of a module's package. Modules outside packages are at the lowest level."""
     package = name.partition(".")[0]
     return PACKAGES.index(package) if "." in name else -1
 
@@ -68,7 +70,7 @@ def test_only_the_service_writes_to_a_site() -> None:
 
 
 def _is_site(node: ast.expr) -> bool:
-    """Whether an expression is called `site`: by itself, or as an attribute."""
+    """Return whether an expression is the name `site` or an attribute `site`."""
     return (isinstance(node, ast.Name) and node.id == "site") or (
         isinstance(node, ast.Attribute) and node.attr == "site"
     )
@@ -117,7 +119,7 @@ def test_what_is_loaded_late_is_named_with_its_reason() -> None:
 
 
 def reasons() -> dict[str, tuple[str, set[str]]]:
-    """Of every dependency: why it is here, and the modules or packages that alone import it."""
+    """Return, for each dependency, why it is needed and which modules or packages may import it."""
     text = (ROOT / "pyproject.toml").read_text()
     lists = re.findall(r"^(?:dependencies|postgres|s3) = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
     assert len(lists) == 3
@@ -135,18 +137,18 @@ OWNERS = {dependency: owners for dependency, (_, owners) in reasons().items()}
 
 
 def users(libraries: set[str]) -> set[str]:
-    """The modules that import one of some libraries."""
+    """Return the modules that import one of the libraries."""
     return {n for n, tree in TREES.items() if libraries & {i.partition(".")[0] for i in imports(tree)}}
 
 
 @cache
 def distributions() -> Mapping[str, list[str]]:
-    """What is installed, by what it is called in imports."""
+    """Return the installed distributions by import name."""
     return packages_distributions()
 
 
 def imported_as(dependency: str) -> set[str]:
-    """What a distribution is called in imports."""
+    """Return the import names of a distribution."""
     return {name for name, found in distributions().items() if dependency in map(_folded, found)}
 
 
@@ -169,7 +171,7 @@ def test_every_library_is_a_dependency() -> None:
 
 
 def test_every_cache_says_what_it_saves() -> None:
-    """In a comment, as `python -m bench caches` measures it."""
+    """The comment above each cache states the saving that `python -m bench caches` measures."""
     made = re.compile(r"^@(lru_)?cache\b|\blru_cache\(|^ *[a-z_.]+: (State)?Cache\[")
     silent = []
     for name in NAMES:
@@ -193,11 +195,12 @@ def test_timestamps_of_files_are_set_in_one_module() -> None:
         for key in _keys_set_by(node)
         if isinstance(key, ast.Constant) and key.value in timestamps
     }
-    assert setting == {"write.write_timestamps", "service.overview"}  # The latter shows one.
+    # service.overview only shows a timestamp.
+    assert setting == {"write.write_timestamps", "service.overview"}
 
 
 def _keys_set_by(node: ast.AST) -> list[ast.expr | None]:
-    """The keys of a mapping that a piece of code makes or changes."""
+    """Return the keys of a mapping that a piece of code creates or assigns."""
     if isinstance(node, ast.Dict):
         return node.keys
     return [node.slice] if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) else []
@@ -215,13 +218,13 @@ def test_modules_and_functions_are_small() -> None:
         f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1
         for name, tree in TREES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.name != "bind"  # a list of small handlers
+        if isinstance(node, ast.FunctionDef) and node.name != "bind"  # `bind` is a list of small handlers
     }
     assert {name: count for name, count in functions.items() if count > MOST_LINES_OF_FUNCTION} == {}
 
 
 def path_of(name: str) -> Path:
-    """The file of a module."""
+    """Return the path of a module's file."""
     return ROOT / "server" / (name.replace(".", "/") + ".py")
 
 

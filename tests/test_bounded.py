@@ -1,4 +1,6 @@
-"""The cache that every other is made of: its bound holds, and what is used stays. Turns: one at a time."""
+"""Tests of the class on which all caches are based, which limits their size, and of the mutex that grants
+turns.
+"""
 
 import threading
 from collections.abc import Callable
@@ -13,7 +15,7 @@ from tests.waiting import until
 
 
 def text_cache(most: int) -> Cache[str, str]:
-    """A cache of texts, in which a character counts as a byte."""
+    """Return a cache of texts in which each character counts as one byte."""
     return Cache(most, lambda key, value: len(key) + len(value))
 
 
@@ -95,20 +97,20 @@ def test_too_many_that_wait_are_refused_at_once() -> None:
     turns = BoundedMutex("count", 0, 10)
     with turns, pytest.raises(BusyError, match="Too many requests that count are being processed; try again"):
         turns.take()
-    with turns:  # The next one has its turn.
+    with turns:  # The next request gets its turn.
         pass
 
 
 def test_nobody_waits_for_ever() -> None:
     turns = BoundedMutex("count", 1, 0.01)
     with turns:
-        for _ in range(5):  # Each that gives up makes room for the next.
+        for _ in range(5):  # Each request that gives up makes room for the next one.
             with pytest.raises(BusyError):
                 turns.take()
 
 
 class Asking:
-    """A request of a client that takes a turn in a thread of its own; `order` notes who had it."""
+    """A client's request that waits for its turn in its own thread. `order` records the clients' turns."""
 
     def __init__(self, turns: BoundedMutex, client: str, order: list[str]) -> None:
         self.refused = False
@@ -135,10 +137,11 @@ def test_one_client_does_not_fill_all_places_that_others_wait_in() -> None:
     with turns:
         many = [Asking(turns, "192.0.2.1", order).waits() for _ in range(3)]
         other = Asking(turns, "192.0.2.2", order)
-        many[-1].thread.join(10)  # Its place goes to the other client at once.
+        many[-1].thread.join(10)  # Its place in the queue goes to the other client immediately.
         until(lambda: len(turns._waiting) == 2)
         assert [one.refused for one in many] == [False, False, True]
-        again = Asking(turns, "192.0.2.1", order)  # The client with the most gets no place of another one.
+        # The client with the most requests can't displace another client.
+        again = Asking(turns, "192.0.2.1", order)
         again.thread.join(10)
         assert again.refused
     for one in (*many, other):
@@ -153,13 +156,13 @@ def test_clients_take_turns_whoever_asks_most() -> None:
         asking += [Asking(turns, client, order).waits() for client in ("2001:db8::1", "2001:db8::2")]
     for one in asking:
         one.thread.join(10)
-    # The addresses of one network are one client.
+    # Addresses in the same network count as one client.
     first, many = "2001:db8::1", "192.0.2.1"
     assert order == [many, first, many, "2001:db8::2", many, many]
 
 
 class Slow:
-    """A key that is compared in Python, with something to do meanwhile."""
+    """A key that runs a function when it is compared."""
 
     def __init__(self, meanwhile: Callable[[], None]) -> None:
         self.meanwhile = meanwhile

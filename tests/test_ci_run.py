@@ -1,4 +1,6 @@
-"""`.ci/run` with a `make` that only prints: what it does when a phase fails, and how its output ends."""
+"""Tests of `.ci/run` with a `make` that only prints: its reaction to a failed phase, and the end of its
+output.
+"""
 
 import shutil
 import subprocess
@@ -21,7 +23,7 @@ exit 0
 
 
 def run(folder: Path, failing: str = "", waiting: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a copy of `.ci/run` in a folder, where one target of make may fail."""
+    """Run a copy of `.ci/run` in a folder. The target `failing` fails."""
     programs = {folder / "programs/make": MAKE, folder / ".venv/bin/python": "#!/bin/sh\n"}
     for path, text in programs.items():
         path.parent.mkdir(parents=True)
@@ -40,7 +42,7 @@ def test_a_run_ends_with_the_seconds_of_phases_and_the_closing_line_of_pytest(tm
     assert_whole(lines)
     assert phases.index("make test-dist") < phases.index(
         "make check"
-    )  # which is begun before it and takes longer
+    )  # make check starts earlier, but takes longer
     table = lines[lines.index("== seconds by phase") + 1 :]
     assert done.returncode == 0, done
     assert [line.split(" s  ")[1] for line in table[:-1]] == [*phases, "in all"]
@@ -49,7 +51,7 @@ def test_a_run_ends_with_the_seconds_of_phases_and_the_closing_line_of_pytest(tm
 
 
 def assert_whole(lines: list[str]) -> None:
-    """What each phase prints is together, of those as well that run beside another."""
+    """Require that the output of each phase is contiguous, even if phases run in parallel."""
     begins = [number for number, line in enumerate(lines) if line.startswith("== ")]
     for number in begins[:-1]:
         name = lines[number].split("make ")[1].split()[0]

@@ -1,4 +1,6 @@
-"""What docs/deployment.md and docs/cache-tags.md show to be copied: nginx in front, a script that drops."""
+"""Tests of the examples in docs/deployment.md and docs/cache-tags.md: nginx in front, and a script that drops
+cached files.
+"""
 
 import json
 import re
@@ -21,7 +23,7 @@ from tests.waiting import until
 
 PAGE = (Path(__file__).parent.parent / "docs/deployment.md").read_text()
 NGINX = re.findall(r"^```nginx\n(.*?)^```", PAGE, re.M | re.S)
-# The server behind TLS, as one that listens without it.
+# The TLS server block, changed so that it listens without TLS.
 PLAIN = re.sub(r"^server \{\n    listen 80;.*?^\}\n|^ *ssl_.*?\n", "", NGINX[0], flags=re.M | re.S)
 PLAIN = PLAIN.replace("listen 443 ssl;", "listen 80;")
 TAGS = (Path(__file__).parent.parent / "docs/cache-tags.md").read_text()
@@ -117,7 +119,7 @@ def test_nginx_answers_what_it_has_kept_while_bifolio_is_away(tmp_path: Path) ->
     with run_nginx(config.replace("127.0.0.1:1337", f"127.0.0.1:{port}"), folder) as address:
         with serving(root, port):
             body = ask(f"{address}/api/notes")[1]
-        time.sleep(1.1)  # until it is too old
+        time.sleep(1.1)  # until the cached response has expired
         for _ in range(2):
             assert ask(f"{address}/api/notes")[:2] == (200, body)
         assert ask(f"{address}/api/notes/a")[0] == 502
@@ -136,14 +138,14 @@ def test_what_has_changed_is_dropped_from_nginx_and_nothing_else(tmp_path: Path)
         command = [sys.executable, str(tmp_path / "drop.py"), str(folder / "cache"), bifolio]
         process = subprocess.Popen(command)
         try:
-            time.sleep(2.5)  # At first, it drops everything.
+            time.sleep(2.5)  # When the script starts, it drops everything.
             paths = ("/api/notes/a", "/api/notes/b", "/api/notes", "/uploads/a.txt")
             for path in paths:
                 ask(address + path)
             assert [ask(address + path)[2]["X-Cache"] for path in paths] == ["HIT"] * 4
             write(root, {"content/notes/a.json": '{"title": "another"}'})
             until(lambda: b"another" in ask(f"{address}/api/notes/a")[1], 10)
-            time.sleep(1.5)  # What has changed is dropped twice.
+            time.sleep(1.5)  # The script drops changed content twice.
             assert b"another" in ask(f"{address}/api/notes")[1]
             assert [ask(address + path)[2]["X-Cache"] for path in paths[1::2]] == ["HIT"] * 2
         finally:

@@ -1,4 +1,4 @@
-"""The docs name everything that the tables of the code have (docs/tables.py makes their tables)."""
+"""Tests that the docs contain everything in the code's tables, which docs/tables.py renders."""
 
 import json
 import re
@@ -37,7 +37,9 @@ def test_a_page_names_everything(page: str) -> None:
 
 
 def asked(page: str) -> list[tuple[str, str]]:
-    """The commands of a page's examples, each with its answer; `python -m docs` keeps those true."""
+    """Return the commands in a page's examples, each with its output. `python -m docs` keeps them
+    up to date.
+    """
     text = (DOCS / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     return re.findall(r"^\$ (.*)\n((?:[^$].*\n)*)", "".join(blocks), re.MULTILINE)
@@ -56,7 +58,7 @@ def test_every_publication_filter_has_a_request(name: str) -> None:
 
 
 def promises() -> list[str]:
-    """The tests that SECURITY.md names."""
+    """Return the tests that SECURITY.md names."""
     text = (DOCS.parent / "SECURITY.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (?!promise|---).*\|$", text, re.MULTILINE)
     named = re.findall(r"`(tests/[^`]*)`", "\n".join(rows))
@@ -74,7 +76,7 @@ EXCERPT = re.compile(r"^<!-- from (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE |
 
 
 def excerpts() -> list[tuple[str, str]]:
-    """The files that docs/frontends.md quotes, each with what it quotes."""
+    """Return the files that docs/frontends.md quotes, each with the quoted text."""
     return EXCERPT.findall((DOCS / "frontends.md").read_text(encoding="utf-8"))
 
 
@@ -92,7 +94,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)\s#]+)")
 
 
 def pages() -> list[Path]:
-    """Every page for readers."""
+    """Return the paths of all documentation pages."""
     root = DOCS.parent
     return [
         page for folder in (".", "docs", "examples", "examples/*") for page in root.glob(f"{folder}/*.md")
@@ -109,7 +111,7 @@ FRAGMENT = re.compile(r"\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)")
 
 
 def headings(page: Path) -> set[str]:
-    """Return the fragments under which GitHub shows the headings of a page."""
+    """Return the URL fragments that GitHub generates for a page's headings."""
     found: Counter[str] = Counter()
     fragments = set()
     for heading in re.findall(r"^#+ (.*)$", without_blocks(page), re.MULTILINE):
@@ -142,10 +144,10 @@ def test_the_index_lists_every_page() -> None:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.relative_to(DOCS.parent).as_posix())
 def test_tables_are_those_of_the_code(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert with_tables(text) == text  # `python -m docs --write PAGE` puts in what is true.
+    assert with_tables(text) == text  # If this fails, run `python -m docs --write PAGE` to update the tables.
 
 
-# The widgets of docs/editors.md for the types of attributes that its configuration has.
+# The widgets that docs/editors.md configures for each attribute type.
 WIDGETS = {
     "string": {"string"},
     "uid": {"string"},
@@ -159,7 +161,7 @@ WIDGETS = {
 
 
 def written_by(page: str, path: str) -> str:
-    """The text that a page's commands write to a file."""
+    """Return the text that a page's commands write to a file."""
     text = (DOCS / page).read_text(encoding="utf-8")
     found = re.search(rf"^cat > {re.escape(path)} <<'END'\n(.*?)^END$", text, re.MULTILINE | re.DOTALL)
     assert found, path
@@ -212,7 +214,7 @@ def test_a_block_that_is_pasted_waits_for_what_it_started_and_changed(page: Path
 
 
 def test_no_page_has_the_key_of_a_studio(tmp_path: Path) -> None:
-    """Neither do those that are written anew with what the commands print."""
+    """Pages that are regenerated from the output of commands must not contain a key, either."""
     page = "<!-- in an empty folder -->\n```console\n$ echo 'http://localhost/studio?key={} to edit'\n{}```\n"
     printed = "http://localhost/studio?key=… to edit\n"
     answered = with_answers(DOCS.parent, page.format("4f-Ag_x", ""), tmp_path)

@@ -1,4 +1,6 @@
-"""The documentation as a site: index and front matter agree; the API, search and front page serve it."""
+"""Tests of the documentation as a site: its index matches the front matter, and the API, search and front
+page work.
+"""
 
 import json
 import re
@@ -27,7 +29,7 @@ def front_matter(page: Path) -> dict[str, object]:
 
 
 def index() -> dict[str, dict[str, object]]:
-    """The pages of docs/README.md, each with the front matter that its row says."""
+    """Return the pages in docs/README.md, each with the front matter that its table row implies."""
     text = (DOCS / "README.md").read_text(encoding="utf-8")
     rows: dict[str, dict[str, object]] = {}
     for part in text.split("\n## ")[1:]:

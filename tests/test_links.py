@@ -1,4 +1,6 @@
-"""Links in a site: what they may lead to is served, and nothing else is read or written through one."""
+"""Tests of symbolic links in a site: only permitted targets are served, and nothing else is read
+or written.
+"""
 
 import errno
 import json
@@ -30,7 +32,7 @@ FILES = {
     "docs/home.yaml": "title: Home\n",
     "site.yaml": "roles: {public: {note: [find, findOne], page: [find]}}\n",
 }
-# Each: a link that is committed, and where it leads to; all of them are refused.
+# Committed links and their targets. All of these links are rejected.
 REFUSED = {
     "content/uploads/key.txt": "../../.bifolio/jwt.key",
     "content/uploads/accounts.db": "../../.bifolio/accounts.db",
@@ -66,7 +68,7 @@ def link(root: Path, links: dict[str, str]) -> None:
 
 
 def checked(root: Path) -> list[tuple[str, str]]:
-    """The path and the message of each problem that `bifolio check` finds."""
+    """Return the path and message of each problem that `bifolio check` finds."""
     told = CliRunner().invoke(main, ["check", "--site", str(root), "--format", "json"])
     return [(problem["path"], problem["message"]) for problem in json.loads(told.stdout)["problems"]]
 
@@ -76,7 +78,7 @@ def api(tmp_path: Path) -> Iterator[Api]:
     root = tmp_path / "site"
     write(root, {**FILES, ".hidden.yaml": "title: Hidden\n"})
     commit_all(root)
-    Accounts(root).close()  # There are keys and accounts before the links are checked out.
+    Accounts(root).close()  # Create keys and accounts before the links exist.
     session_key(root)
     link(root, REFUSED | LOOPS)
     api = make(root, {})
@@ -115,7 +117,7 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
     one.unlink()
     one.symlink_to("../../site.yaml")
     api.site.refresh()
-    assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
+    assert api.get("/api/notes/one").data["title"] == "One"  # the last valid version
     for answer in (api.put("/api/notes/one", {"title": "x"}), api.ask("DELETE", "/api/notes/one")):
         assert (answer.error["status"], answer.error["name"]) == (409, "ConflictError")
         assert answer.error["message"].startswith(
@@ -249,11 +251,11 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
     assert checked(tmp_path) == [(".bifolio", "is stored in git, including the site's secret keys")]
 
 
-# --- between the check and the opening ------------------------------------------------------------
+# --- changes between the check and the opening of a file ------------------------------------------
 
 
 def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
-    """The file that is open is looked at, not its name."""
+    """The check applies to the opened file, not to its name."""
     root = tmp_path.resolve()
     write(root, {"content/a.txt": "text", ".bifolio/jwt.key": "secret"})
     os.close(open_file(root, "content/a.txt"))
@@ -286,7 +288,7 @@ def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path
     stop = threading.Event()
 
     def swap() -> None:
-        """Put links in the place of a file and of a folder, and take them away, again and again."""
+        """Repeatedly replace a file and a folder with links, and restore them."""
         (tmp_path / "spare.txt").write_text("text")
         os.symlink("../../.bifolio/jwt.key", tmp_path / "bad.txt")
         while not stop.is_set():
@@ -294,7 +296,7 @@ def test_no_race_of_links_gets_a_secret_out_or_a_file_overwritten(tmp_path: Path
             os.symlink("../../.bifolio/jwt.key", tmp_path / "bad.txt")
             os.replace(tmp_path / "spare.txt", uploads / "a.txt")
             (tmp_path / "spare.txt").write_text("text")
-            with suppress(OSError):  # A write may just have made the folder.
+            with suppress(OSError):  # A write may have just created the folder.
                 os.rename(notes, tmp_path / "aside")
                 os.symlink("../elsewhere", notes)
                 os.unlink(notes)

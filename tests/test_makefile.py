@@ -1,4 +1,4 @@
-"""The targets of the Makefile: which of them CI runs, and `make serve` on a machine without a network."""
+"""Tests of the Makefile: the targets that CI runs, and `make serve` on a machine without a network."""
 
 import os
 import re
@@ -20,7 +20,7 @@ SAYS = (
 
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.M)
 CI = (ROOT / ".ci/run").read_text()
-# What .ci/run does not run by its name: what of it is run instead, or why it is not.
+# Targets that .ci/run does not name, with the target that covers them or the reason.
 NOT_BY_NAME = {
     "serve": "test_a_first_start_without_a_network_says_so_in_one_line runs it as far as the installation",
     "test-quick": "make test runs all of these tests",

@@ -1,4 +1,4 @@
-"""The repository's own site: every document of it is served, and nothing in it is wrong."""
+"""Tests of the repository's own site: every document is served, and there are no problems."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tests pass in a run that was started with signals ignored, as `nohup` and some CI runners do."""
+"""Tests of test runs that were started with ignored signals, as `nohup` and some CI runners do."""
 
 import signal
 import subprocess

@@ -1,4 +1,4 @@
-"""An export behind web servers: nginx as docs/static.md configures it, and Python's own server."""
+"""Tests of an export behind web servers: nginx as configured in docs/static.md, and Python's own server."""
 
 import json
 import re
@@ -45,7 +45,7 @@ needs_nginx = pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """The repository's own site, with the settings that docs/static.md shows."""
+    """The repository's own site, with the settings from docs/static.md."""
     root = tmp_path_factory.mktemp("site")
     for name in ("content", "content-types"):
         shutil.copytree(ROOT / name, root / name)
@@ -59,16 +59,19 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.fixture(scope="module")
 def public(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An export of it."""
+    """The folder with an export of the site."""
     folder = tmp_path_factory.mktemp("public")
     exported(api.site.root, folder)
-    api.site.refresh([d.path for d in api.site.state.snapshot.media.values()])  # the formats, now made
+    # the resized pictures (formats) that the export has created
+    api.site.refresh([d.path for d in api.site.state.snapshot.media.values()])
     return folder
 
 
 @pytest.fixture(scope="module")
 def plain(api: Api, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An export without settings: every list and document as a request without parameters shows it."""
+    """An export without settings. It contains each list and document as a request without parameters returns
+    it.
+    """
     root = tmp_path_factory.mktemp("plain-site")
     shutil.copytree(api.site.root, root, dirs_exist_ok=True)
     shutil.copy(ROOT / "site.yaml", root)
@@ -107,7 +110,9 @@ def nginx(public: Path, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def run_nginx(config: str, folder: Path) -> Iterator[str]:
-    """nginx with what a page shows in its `http` block; `folder` is for its own files."""
+    """Context manager: run nginx with the content of a page's `http` block. nginx stores its own files in
+    `folder`.
+    """
     port = free_port()
     config = config.replace("listen 80;", f"listen 127.0.0.1:{port};")
     (folder / "nginx.conf").write_text(MAIN.format(folder=folder, config=config))
@@ -139,7 +144,7 @@ def live(api: Api, request: str) -> bytes:
 
 
 def entries(public: Path) -> dict[str, str]:
-    """The path and the request of every file of an export."""
+    """Return the path of each exported file with the request that it replaces."""
     files = json.loads((public / "bifolio-export.json").read_text())["files"]
     return {path: entry["request"] for path, entry in files.items()}
 
@@ -168,10 +173,10 @@ def test_nginx_answers_what_a_running_server_does(api: Api, plain: Path, tmp_pat
                 assert headers["Access-Control-Allow-Origin"] == "*"
                 assert ask(address + request, **{"If-None-Match": headers["ETag"]})[0] == 304
         for request in (
-            "/api/pages/?locale=fr",  # a slash, as some loaders write it
+            "/api/pages/?locale=fr",  # with a trailing slash, as some loaders send it
             "/api/pages?locale=en&pagination[page]=1",
             "/api/pages?pagination%5Bpage%5D=1&locale=fr",
-            "/api/tags?locale=fr",  # a type without locales
+            "/api/tags?locale=fr",  # a content type without locales
             "/api/tags/fog?locale=fr",
         ):
             assert ask(address + request)[:2] == (200, live(api, request)), request

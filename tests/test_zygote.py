@@ -1,4 +1,6 @@
-"""The zygote: its forks share nothing but imported modules, behave as started processes, and are not left."""
+"""Tests of the zygote: forks share only imported modules, behave like started processes, and do not outlive
+it.
+"""
 
 import os
 import signal
@@ -77,7 +79,7 @@ def test_a_process_that_runs_has_no_status_and_one_that_is_killed_its_signal(tmp
         process.communicate(timeout=0.01)
     process.kill()
     assert process.wait(10) == -signal.SIGKILL
-    process.terminate()  # which has nobody to tell
+    process.terminate()  # has no effect, because the process has ended
     stop(process)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for what other threads and processes are about to do."""
+"""Helpers that wait for other threads and processes."""
 
 import gc
 import select
@@ -13,7 +13,7 @@ YARD_S = 0.01
 
 
 def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
-    """Wait until something is so; a server that can't be reached meanwhile may be about to start."""
+    """Wait until a condition is met. Ignore connection errors, because the server may still be starting."""
     deadline = time.monotonic() + seconds
     while True:
         try:
@@ -27,7 +27,10 @@ def until(met: Callable[[], bool], seconds: float = LONGEST_S) -> None:
 
 
 def are_heard(sockets: Iterable[socket.socket]) -> bool:
-    """Whether anything has arrived on some sockets, or they were closed; `select` knows 1,024 files only."""
+    """Return whether data has arrived on any of the sockets, or any was closed.
+
+    This uses `poll`, because `select` supports only 1,024 files.
+    """
     poll = select.poll()
     for one in sockets:
         poll.register(one, select.POLLIN)
@@ -35,7 +38,9 @@ def are_heard(sockets: Iterable[socket.socket]) -> bool:
 
 
 def _yardstick() -> float:
-    """How many seconds this thread computes for a fixed piece of work: 0.01 on a quiet machine of 2024."""
+    """Return how many seconds of processor time a fixed computation takes: 0.01 on an idle
+    machine from 2024.
+    """
     began = time.thread_time()
     words = [f"word-{number}" for number in range(20_000)]
     places = {word: place for place, word in enumerate(words)}
@@ -46,9 +51,10 @@ def _yardstick() -> float:
 
 @contextmanager
 def computing_less_than(seconds: float) -> Iterator[None]:
-    """A block in which this thread computes less than some seconds of a machine whose yardstick is 0.01 s.
+    """Context manager: require that this thread needs less processor time than given.
 
-    A slow or a busy machine has as many seconds more, and what other tests left to collect does not count.
+    The limit applies to a machine whose `_yardstick` is 0.01 s, and grows on slower or busier machines.
+    Garbage from other tests is not collected in the block.
     """
     gc.disable()
     try:

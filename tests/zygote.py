@@ -1,14 +1,14 @@
-"""A zygote for servers: one process that has imported the server, and is forked for each server of a test.
+"""A zygote for servers: one process that has imported the server, and is forked for each server in a test.
 
-The tests start some 450 servers. Of the 0.8 s from starting the command to its first response, importing
-the server takes 0.6 s; a fork of the zygote responds after 0.1 s. Each pytest process has one zygote,
-started with its first server.
+The tests start some 450 servers. A server that is started as a command responds after 0.8 s, of which
+importing its modules takes 0.6 s. A fork of the zygote responds after 0.1 s. Each pytest process has one
+zygote, which starts with the first server.
 
-A fork gets the arguments, environment, umask, output and a session of its own as the command would. Two
-things differ: modules were imported before the environment was set, and all forks of one zygote have one
-hash seed. `servers.start(..., real=True)` starts the command itself.
+A fork gets its own arguments, environment, umask, output and session, as the command would. There are two
+differences: modules were imported before the environment was set, and all forks of a zygote have the same
+hash seed. `servers.start(..., real=True)` starts the actual command.
 
-The zygote has no threads. It ends when its pytest process ends, and kills the servers that still run.
+The zygote has no threads. It ends when its pytest process ends, and kills the servers that are still running.
 """
 
 import atexit
@@ -34,7 +34,7 @@ from server.jobs.job import Timing
 ROOT = Path(__file__).parent.parent
 MAX_MESSAGE_BYTES = 200_000
 MAX_WAIT_S = 86_400.0
-MODULES = (  # what a server imports to start, for its first response and for its background work
+MODULES = (  # modules that a server imports for its start, its first response and its background work
     "server.commands.cli",
     "server.commands.serve",
     "server.api.app",
@@ -57,12 +57,12 @@ main(obj=timing)
 
 
 class ForkedServer(subprocess.Popen[str]):
-    """A process that was forked from a zygote; it is used as any Popen with text pipes."""
+    """A process that was forked from a zygote. It is used like a Popen object with text pipes."""
 
     def __init__(
         self, zygote: "Zygote", pid: int, args: Sequence[str], pipes: Sequence[IO[str] | None]
     ) -> None:
-        # Popen.__init__ would execute a program; all that reads what it sets is overridden here.
+        # Popen.__init__ would execute a program. All methods that read its attributes are overridden here.
         self.args, self.pid, self.returncode = args, pid, None
         self.stdin = None
         self.stdout, self.stderr = pipes
@@ -70,7 +70,7 @@ class ForkedServer(subprocess.Popen[str]):
         self._read: dict[IO[str], bytes] = {pipe: b"" for pipe in pipes if pipe}
 
     def poll(self) -> int | None:
-        """Return the exit status as Popen does, or None while the process runs."""
+        """Return the exit status as Popen does, or None while the process is running."""
         if self.returncode is None and (status := self._zygote.reap(self.pid)) is not None:
             self.returncode = os.waitstatus_to_exitcode(status)
             os.close(self._pidfd)
@@ -87,7 +87,7 @@ class ForkedServer(subprocess.Popen[str]):
         return self.returncode
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> tuple[str, str]:
-        """Read both pipes to their ends, then wait. Raises TimeoutExpired after `timeout` seconds."""
+        """Read both pipes to the end, then wait. Raises TimeoutExpired after `timeout` seconds."""
         deadline = time.monotonic() + (timeout or MAX_WAIT_S)
         with selectors.DefaultSelector() as selector:
             for pipe in self._read:
@@ -110,7 +110,7 @@ class ForkedServer(subprocess.Popen[str]):
             pipe.close()
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, if the process still runs."""
+        """Send a signal if the process is still running."""
         if self.poll() is None:
             signal.pidfd_send_signal(self._pidfd, number)
 
@@ -120,11 +120,11 @@ class ForkedServer(subprocess.Popen[str]):
         self.wait()
 
     def __del__(self) -> None:
-        """Leave a process that still runs to the zygote, which kills it at its own end."""
+        """Do nothing. The zygote kills processes that are still running when it ends."""
 
 
 class Zygote:
-    """The zygote of this process, and the requests to it: to fork, and to reap a fork that has ended."""
+    """The zygote of this process. It accepts two requests: to fork, and to reap a fork that has ended."""
 
     def __init__(self) -> None:
         self.owner, self._lock = os.getpid(), threading.Lock()
@@ -139,7 +139,7 @@ class Zygote:
         atexit.register(self.close)
 
     def close(self) -> None:
-        """End the zygote and the servers that still run."""
+        """End the zygote and the servers that are still running."""
         if os.getpid() == self.owner:
             self._socket.close()
             self._process.wait()
@@ -152,7 +152,7 @@ class Zygote:
         output: IO[bytes] | int,
         timing: Timing,
     ) -> ForkedServer:
-        """Run `bifolio` with some arguments in a fork, after the Python code `first`."""
+        """Run `bifolio` with the given arguments in a fork, after the Python code `first`."""
         streams = [_stream(output), _stream(output)]
         told = {"arguments": arguments, "environment": dict(environment), "first": first, "umask": _umask()}
         told["timing"] = asdict(timing)
@@ -164,7 +164,7 @@ class Zygote:
         return ForkedServer(self, pid, ["bifolio", *arguments], [pipe for _, pipe in streams])
 
     def reap(self, pid: int) -> int | None:
-        """Return the wait status of a fork that has ended, None while it runs."""
+        """Return the wait status of a fork that has ended, or None while it is running."""
         status: int | None = self._request({"reap": pid}, [])
         return status
 
@@ -177,7 +177,7 @@ class Zygote:
 
 
 def _stream(output: IO[bytes] | int) -> tuple[int, IO[str] | None]:
-    """A descriptor for a fork to write to, and for `subprocess.PIPE` the other end."""
+    """Return a descriptor that a fork writes to. For `subprocess.PIPE`, also return the reading end."""
     if output == subprocess.PIPE:
         reader, writer = os.pipe()
         return writer, open(reader, encoding="utf-8")
@@ -187,7 +187,9 @@ def _stream(output: IO[bytes] | int) -> tuple[int, IO[str] | None]:
 
 
 def _umask() -> int:
-    """The umask of this process, read without setting it, since other threads may create files."""
+    """Return this process's umask. It is read from /proc, because setting it would affect other threads that
+    create files.
+    """
     return int(Path("/proc/self/status").read_text().partition("Umask:")[2].split()[0], 8)
 
 
@@ -195,20 +197,19 @@ _made: list[Zygote] = []
 
 
 def zygote() -> Zygote:
-    """Return the zygote of this process; the first call starts it."""
+    """Return the zygote of this process. The first call starts it."""
     if not _made or _made[0].owner != os.getpid():
         _made[:] = [Zygote()]
     return _made[0]
 
 
-# --- in the zygote itself ------------------------------------------------------------------------
+# --- code that runs in the zygote -----------------------------------------------------------------
 
 
 def become_server(descriptor: int) -> tuple[str, Timing]:
-    """Serve requests on a socket. Returns in each fork, as its server, with the Python code to run first and
-    the timing of its jobs.
+    """Handle requests on a socket. In each fork, return the Python code to run first and the timing of jobs.
 
-    The zygote itself ends here when the other side has closed.
+    The zygote itself exits here when the other side closes the socket.
     """
     for module in MODULES:
         import_module(module)
@@ -240,7 +241,7 @@ def become_server(descriptor: int) -> tuple[str, Timing]:
 
 
 def _take_on(told: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-    """Make a fork what the command would find itself to be."""
+    """Set a fork's session, umask, output, arguments and environment as the command would have them."""
     os.setsid()
     os.umask(told["umask"])
     for number, descriptor in enumerate(descriptors, 1):
