@@ -82,8 +82,8 @@ class Streams:
         return [data[:cut], data[cut:]]
 
     def _pick(self, choices: tuple[str, ...]) -> str:
-        """Return the first choice, which is well-formed. With the probability `_rate`, return any of the
-        choices.
+        """Return the first choice, which is well-formed, or sometimes a random choice (with the probability
+        `_rate`).
         """
         return self._random.choice(choices) if self._random.random() < self._rate else choices[0]
 

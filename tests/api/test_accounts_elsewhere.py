@@ -1,5 +1,5 @@
-"""Tests of accounts in a PostgreSQL database: requests that need no accounts succeed while it is
-unresponsive.
+"""Tests of accounts in PostgreSQL: while the database does not respond, requests that need no accounts
+succeed.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Tests of the whole app: every error has the same envelope, and reveals nothing about the server."""
+"""Tests of the whole app: all errors have the same envelope, and error messages reveal nothing internal."""
 
 import gzip
 from pathlib import Path

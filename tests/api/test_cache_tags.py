@@ -352,7 +352,7 @@ def changing(tmp_path_factory: pytest.TempPathFactory) -> Api:
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_change_has_a_tag_of_every_answer_that_it_changes(changing: Api, seed: int) -> None:
-    """If a change alters a response, the events of the change must contain one of the response's tags."""
+    """If a change alters a response, one of the change's events must have one of the response's tags."""
     api, chance = changing, Chance(seed)
     shutil.rmtree(api.root / "content", ignore_errors=True)
     put(api.root, "content-types/author.json", SCHEMAS["content-types/author.json"])

@@ -40,8 +40,10 @@ ARTICLES = {
 
 @pytest.fixture
 def made(make_api: MakeApi, tmp_path: Path) -> Callable[..., Api]:
-    """Return a function that creates a site in its own git repository. It first runs the callback `before` in
-    the folder.
+    """Return a function that creates a site in its own git repository.
+
+    The function writes the files, calls `before` with the folder, and then loads the site. By default,
+    `before` commits all files.
     """
 
     def make(files: dict[str, str] | None = None, before: Callable[[Path], object] = commit_all) -> Api:
@@ -516,7 +518,7 @@ def test_writes_of_two_authors_of_one_file_stay_in_order() -> None:
     writes = [pending(1, "a", "x"), pending(2, "b", "x"), pending(3, "a", "x"), pending(4, "b", "y")]
     found = grouping.due(writes, timedelta(seconds=5), 100.0)
     assert [[w.at for w in group.writes] for group in found] == [[1], [2, 4], [3]]
-    # b is still writing, and a's last write comes after b's
+    # b is still writing, and a's last write to the file waits behind b's
     found = grouping.due(writes, timedelta(seconds=5), 8.5)
     assert [[w.at for w in group.writes] for group in found] == [[1]]
     found = grouping.due(writes, timedelta(seconds=5), 2.5)  # The clock has been set back.
@@ -653,7 +655,7 @@ def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> No
 
 
 def test_a_server_that_is_killed_loses_nothing(made: Callable[..., Api]) -> None:
-    """Kill several committing workers at a random moment, while commits are also created by hand."""
+    """Kill several workers at a random moment while they commit, and while a user commits by hand."""
     api = made({"notes.txt": "0\n", "site.yaml": EACH["site.yaml"]})
     root, port, answered = api.root, free_port(), list[tuple[str, str]]()
     headers = {"Authorization": f"Bearer {api.tokens['full']}", "Content-Type": "application/json"}

@@ -30,7 +30,9 @@ FILES = {
 
 @pytest.fixture
 def make_site(tmp_path: Path, accounts: str) -> MakeSite:
-    """Return a function that creates a site with the parametrized kind of event log."""
+    """Return a function that creates a site with an event log in SQLite or PostgreSQL, depending on the
+    parameter.
+    """
     return lambda files: load(tmp_path, with_accounts(files, accounts))
 
 
@@ -70,7 +72,7 @@ def test_everybody_is_told_what_they_may_see(api: Api) -> None:
     assert told(api, who="public")[-1] == ("entry.delete", ids["note"], "published")
     assert ("entry.create", ids["draft"], "draft") in told(api, who="editor")
     assert ("entry.delete", ids["draft"], "draft") in told(api, who="editor")
-    assert len(told(api, who="public")) == 3  # no events about private attributes
+    assert len(told(api, who="public")) == 3  # the change to a private attribute is not shown
     assert ("entry.update", ids["note"], "published") not in told(api, who="editor")
     assert {event[1] for event in told(api)} == set(ids.values())
     assert api.get("/events", "nobody").status == 403

@@ -1,5 +1,5 @@
-"""Tests of generations: after a schema change on a large site, new workers replace all workers unnoticed by
-clients.
+"""Tests of generations: after a schema change on a large site, new workers replace the old workers without
+failed requests.
 """
 
 import json
@@ -78,7 +78,7 @@ class Server:
                 connection.close()
 
     def extras(self, name: str = "extra") -> set[int | None]:
-        """Return an attribute's values in twenty responses, so that every worker responds at least once."""
+        """Return the set of an attribute's values in twenty responses, which should include every worker."""
         return {self.send("GET", LIST)["data"][0].get(name) for _ in range(20)}
 
     def change(self, **attributes: str) -> None:

@@ -1,4 +1,6 @@
-"""Tests of `POST /git/hook`: requests signed as git hosting services do make the server fetch immediately."""
+"""Tests of `POST /git/hook`: after a request with a git hosting service's signature, the server fetches
+immediately.
+"""
 
 import hmac
 import json

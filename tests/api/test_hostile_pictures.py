@@ -1,7 +1,7 @@
 """Tests of malicious pictures: too large, too many frames, scripts, entities, or two file types in one.
 
-The server must store each picture within seconds without decoding it, and serve it with its real type and
-without scripts.
+The server must store each picture within seconds without decoding it. It must serve the picture with its real
+type and must not let scripts in it run.
 """
 
 import io

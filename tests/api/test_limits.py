@@ -1,5 +1,5 @@
-"""Tests of the budget of a read over HTTP: a query that exceeds it gets status 400, whichever part is
-expensive.
+"""Tests of the budget for a read over HTTP: whichever part of a query is too expensive, the response has
+status 400.
 """
 
 import pytest

@@ -552,7 +552,7 @@ EDITS: Mapping[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Generate two edits: new values for some attributes, and for some of the other attributes."""
+    """Generate two edits that set different attributes."""
     sides = draw(st.fixed_dictionaries({name: st.sampled_from([0, 1, 2]) for name in EDITS}))
     one, two = ({name: draw(EDITS[name]) for name in EDITS if sides[name] == side} for side in (1, 2))
     return one, two

@@ -47,7 +47,7 @@ def document(api: Api, who: str = "full") -> Any:
 
 
 def recorded(root: Path) -> Site:
-    """Return a site with the recorded content types, which have attributes of every kind."""
+    """Return a site with the content types from tests/conformance, which have attributes of every kind."""
     files = {f"content-types/{p.relative_to(TYPES)}": p.read_text() for p in TYPES.rglob("*.json")}
     thing = {
         "str": "A thing",

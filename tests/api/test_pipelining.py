@@ -109,7 +109,7 @@ async def send(client: socket.socket, data: bytes) -> None:
 
 
 async def read(client: socket.socket, responses: int = 0) -> bytes:
-    """Read a number of responses with BODY, or everything until the server closes."""
+    """Read the given number of responses, or everything until the server closes the connection."""
     data, loop = bytearray(), asyncio.get_running_loop()
     async with asyncio.timeout(30):
         while not responses or data.count(b"\r\npath: ") < responses or not data.endswith(BODY):
@@ -129,7 +129,7 @@ def requests(count: int) -> bytes:
 
 
 async def leave_unread(server: Server, client: socket.socket, last: bytes = b"") -> None:
-    """Send 60 requests, and wait until the server has handled as many as it does without being read."""
+    """Send 60 requests without reading responses, and wait until the server stops handling more of them."""
     await send(client, requests(60) + last)
     await until(lambda: server.handled > 0)
     await settle()

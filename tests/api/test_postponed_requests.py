@@ -1,6 +1,4 @@
-"""Tests of requests that must wait for a thread after the app has begun to render the response on the event
-loop.
-"""
+"""Tests of requests that the app begins to render on the event loop, but that must then wait for a thread."""
 
 import os
 import signal

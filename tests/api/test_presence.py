@@ -1,4 +1,6 @@
-"""Tests of `/presence`, which tells only editors of the same content who is viewing or editing a document."""
+"""Tests of `/presence`, which shows who is viewing or editing a document, but only to editors of the same
+content.
+"""
 
 import json
 import time

@@ -184,8 +184,9 @@ def test_a_change_of_the_files_shows_in_the_next_answer(api: Api) -> None:
 
 
 def current_problems(api: Api) -> list[Any]:
-    """Return the problems of the site's current state. Wait until the check is up to date, because a slow
-    check is not repeated immediately.
+    """Wait until the problems are those of the site's current state, and return them.
+
+    Waiting is necessary because the server does not repeat a slow check immediately.
     """
     until(lambda: api.get("/problems").body["meta"]["current"])
     return list(api.get("/problems").data)

@@ -160,7 +160,7 @@ def page(server: str, body: str = "", head: str = "", script: str = "") -> str:
 
 
 def fetching(server: str, *paths: str) -> str:
-    """Return a script that fetches the given paths and then sends a request to `/fetched`."""
+    """Return a script element that fetches the given paths, and then `/fetched` to report that it is done."""
     asked = "".join(f"await (await fetch('{server}{path}')).json();" for path in paths)
     return f"<script>(async () => {{ {asked} fetch('/fetched' + location.pathname) }})()</script>"
 

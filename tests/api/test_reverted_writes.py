@@ -67,9 +67,9 @@ def status(api: Api) -> str:
 
 
 def revert_before(patch: pytest.MonkeyPatch, api: Api, moment: str, command: str) -> Path:
-    """Run a git command once, just before the server runs a certain git command.
+    """Run the git command `command` once, just before the server runs the git command `moment`.
 
-    Return the file whose existence shows that the git command has run.
+    Return the file that is created when `command` runs.
     """
     folder = api.root / ".git/programs"
     mark, root = folder / "reverted", shlex.quote(str(api.root))
@@ -148,7 +148,9 @@ def test_before_the_write_is_read_back(made: Make, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("noticed", [True, False])
 def test_while_a_commit_waits_for_its_time(made: Make, noticed: bool) -> None:
-    """The next write is based on the reverted write, even if the server has not noticed the git command."""
+    """The next write must keep the values of the reverted write, even if the server has not noticed the git
+    command.
+    """
     api = made(EACH.replace("each", "1h"))
     assert put(api, title="New").headers["Bifolio-Commit"] == "pending"
     git(api.root, "reset", "-q", "--hard", "HEAD")

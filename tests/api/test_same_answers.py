@@ -1,5 +1,5 @@
-"""Tests of two machines at the same commit: a fresh clone returns the same responses as the machine that
-wrote.
+"""Tests of two machines at the same commit: a fresh clone returns the same responses as the machine that made
+the writes.
 """
 
 import io
@@ -117,7 +117,9 @@ def paths_of(api: Api) -> Iterator[str]:
 
 
 def whole(answer: Answer) -> tuple[int, dict[str, str], str]:
-    """Return a response without the times at which it was created and at which problems were checked."""
+    """Return a response's status, headers and body, without the time of the response and of the check for
+    problems.
+    """
     headers = {name: value for name, value in answer.headers.items() if name not in OF_NOW}
     if isinstance(answer.body, dict) and "checkedAt" in answer.body.get("meta", {}):
         del answer.body["meta"]["checkedAt"], headers["ETag"]
@@ -296,7 +298,7 @@ def test_a_clone_answers_as_the_machine_that_wrote(seed: int, tmp_path: Path) ->
 
 
 def test_timestamps_are_the_same_for_who_followed_and_who_cloned(tmp_path: Path) -> None:
-    """Clocks are wrong, files are renamed next to a merged branch, and the API also renames files."""
+    """Clocks are wrong. Files are renamed by hand in a clone whose commit is then merged."""
     root = tmp_path / "one"
     write(root, FILES)
     commit_all(root, at="2024-05-01T00:00:00Z")

@@ -357,8 +357,8 @@ WORDS = (
 
 
 def twin(root: Path, *hidden: str) -> Api:
-    """Return a site and build its index. The hidden texts occur only in drafts, a hidden type and deleted
-    documents.
+    """Return a site with an index. The texts in `hidden` occur only in drafts, a hidden content type and
+    deleted documents.
     """
     shown = {f"a{n}": {"title": "A lantern", "body": "It burns in fog. " * n} for n in range(1, 13)}
     memos = {f"m{n}": {"title": text} for n, text in enumerate(hidden)}

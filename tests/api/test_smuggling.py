@@ -79,7 +79,7 @@ backend {name}
 
 @dataclass(frozen=True)
 class Front:
-    """A proxy in front of the server, with the name in its markers, its port and its log file."""
+    """A proxy in front of the server: its name (the beginning of its markers), its port and its log file."""
 
     name: str
     port: int
@@ -113,7 +113,7 @@ class House:
     fronts: list[Front]
 
     def seen(self, front: Front) -> Counter[tuple[str, int]]:
-        """Return how often the server logged a request with each marker of a proxy, by response status."""
+        """Return how often the server logged each of the proxy's markers with each response status."""
         found: Counter[tuple[str, int]] = Counter()
         for line in self.log.read_text(errors="replace").splitlines():
             told = json.loads(line)
@@ -251,7 +251,9 @@ def test_a_server_that_sees_other_requests_is_caught(tmp_path: Path) -> None:
 
 
 def wait_for_logs(house: House, front: Front) -> None:
-    """Wait until the proxy's log matches the server's log. A mismatch that remains is reported later."""
+    """Wait until the proxy's log matches the server's log, for at most 5 s. The caller reports a remaining
+    mismatch.
+    """
     with suppress(AssertionError):
         until(lambda: not differences(house, front), 5)
 

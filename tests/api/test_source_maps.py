@@ -1,4 +1,4 @@
-"""Tests of the invisible marks in responses that show a preview where each text comes from
+"""Tests of the invisible marks in responses, which tell a preview where each text comes from
 (docs/preview.md).
 """
 
@@ -21,8 +21,8 @@ RELATED = "/api/posts/a?populate[author][populate]=seo"
 
 
 def split(text: str) -> tuple[str, str]:
-    """Split a text into the text without its mark and the query string in the mark, which is empty without a
-    mark.
+    """Return a text without its mark, and the query string in the mark. The query string is empty if there is
+    no mark.
     """
     plain = text.rstrip(DIGITS)
     mark = text[len(plain) :]

@@ -1,5 +1,5 @@
-"""Tests of `PUT /source`: the server saves a document's file, or its unknown keys, exactly as
-they were sent.
+"""Tests of `PUT /source`, which saves exactly what was sent: a document's whole file, or only its
+non-attribute keys.
 """
 
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Tests of the modules that a server loads: those that content reads do not need are loaded on first use."""
+"""Tests of the modules that a server loads: modules that are not needed to read content are loaded on first
+use.
+"""
 
 import json
 import subprocess

@@ -29,7 +29,8 @@ LATE = 5  # open connections that have not yet been used
 
 
 class Asking:
-    """Clients that constantly send requests: one on new connections, the other on a persistent connection.
+    """Clients that constantly send requests: one opens a new connection each time, the other keeps its
+    connection.
 
     Further clients connect a hundred times per second and send their requests a little later.
     """

@@ -601,5 +601,5 @@ def test_a_header_that_is_too_long_is_none(kind: str, part: bytes, most: int) ->
     sent = picture(300, 200, kind)
     for count, size in ((10, ImageSize(300, 200)), (most, None)):
         file = io.BytesIO(sent[:begin] + part * count + sent[begin:])
-        with computing_less_than(5):  # Reading all of the first file would take nine.
+        with computing_less_than(5):  # Reading the whole file would take 9 s in the first case.
             assert measure(file, f".{kind.lower()}") == size

@@ -78,7 +78,9 @@ def api(make_api: MakeApi) -> Api:
 
 
 def bodies(api: Api, since: int = 0) -> list[dict[str, Any]]:
-    """Return the webhook bodies for all events after the event with the number `since`."""
+    """Return the request bodies that a webhook receives for all events after the event with the number
+    `since`.
+    """
     events = EventDatabase(api.root).read(since, 100)
     return [json.loads(body_of(api.site.state, event)) for event in events]
 

@@ -1,5 +1,5 @@
-"""Tests of the limit for login attempts, which holds for all spellings of a name, all addresses and all
-processes.
+"""Tests of the limit for login attempts. It counts attempts with all spellings of a name, from all addresses
+and processes.
 """
 
 import sqlite3

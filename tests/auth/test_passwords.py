@@ -1,5 +1,5 @@
-"""Tests of stored passwords: argon2 with its library's recommended parameters, even if the user does not
-exist.
+"""Tests of password hashes: argon2 with its library's recommended parameters, also for names
+without a user.
 """
 
 import threading

@@ -1,4 +1,6 @@
-"""Tests of read permissions: actions, and populate, filters and sort keys that use hidden content types."""
+"""Tests of read permissions: actions, and populate, filters and sort keys that use content types the caller
+can't find.
+"""
 
 from pathlib import Path
 from typing import Any

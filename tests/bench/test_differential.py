@@ -36,7 +36,9 @@ SHAPES = Shapes(MODEL)
 
 
 def differences(theirs: Any, ours: Any, status: int = 200) -> list[str]:
-    """Return the differences between two responses. `a` in theirs corresponds to `b` in ours."""
+    """Return the differences between two responses, in which their document `a` corresponds to our document
+    `b`.
+    """
     comparison = Comparison({"doc:1": "a"}, {"doc:1": "b"})
     return [str(found) for found in comparison.differences(Answer(status, theirs), Answer(status, ours))]
 
@@ -256,7 +258,7 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> Model:
 
 
 def world(model: Model = MODEL) -> World:
-    """Return a world with one document of each single type and two of each collection type."""
+    """Return the expected documents of a site: one of each single type and two of each collection type."""
     made = World(model, files=["«file:0»"])
     for uid, type_ in model.types.items():
         for _ in range(1 if type_.single else 2):
@@ -272,7 +274,9 @@ def test_the_same_seed_asks_the_same(area: str) -> None:
 
 
 def test_requests_of_the_area_http_write_nothing() -> None:
-    """A POST to a collection, or a PUT to a single type or document, would write."""
+    """A POST to a collection, or a PUT to a single type or document, would write. Therefore, no such request
+    may be sent.
+    """
     singles = {type_.path for type_ in MODEL.types.values() if type_.single}
     asked = [Reads(world(), random.Random(seed)).request("http") for seed in range(500)]
     assert {request.method for request in asked} >= {"HEAD", "OPTIONS", "PATCH", "POST", "PUT", "DELETE"}

@@ -14,7 +14,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def recorded(folder: Path) -> Path:
-    """Record two responses to the same request, and a response to this request within a conversation."""
+    """Record two responses to a request, and a third response to the same request in a conversation."""
     recording, headers = Recording(), Message()
     headers["Content-Type"] = "application/json"
     headers["Date"] = "today"

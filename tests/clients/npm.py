@@ -11,8 +11,8 @@ _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock", 
 
 
 def missing_node(least: tuple[int, int] = (0, 0)) -> str | None:
-    """Return None if Node.js is at least version `least` and npm is installed. Otherwise, return
-    a message.
+    """Return None if npm and at least version `least` of Node.js are installed. Otherwise, return what is
+    missing.
     """
     node = shutil.which("node")
     if not node or not shutil.which("npm"):

@@ -1,4 +1,4 @@
-"""Tests of the numbers of documents: the terminal, the studio and the start page show the same counts and
+"""Tests of document counts: the terminal, the studio and the start page show the same numbers with the same
 terms.
 """
 

@@ -1,4 +1,4 @@
-"""Tests of a running server's output: reads, writes, and problems that appear or are fixed."""
+"""Tests of a running server's output: reads, writes, new problems and fixed problems."""
 
 import json
 import os

@@ -157,7 +157,7 @@ def test_a_configuration_that_cannot_be_read_is_fixed_without_a_commit(make: Mak
     run(root, "check", "--fix")
     assert '"string"' in path.read_text()
     assert status(root) == " M content-types/author.json\n"
-    # on the documents, which are readable after the first fixes
+    # Only the fixes in documents are committed. These were found once the schema was readable.
     assert last(root).endswith("Fix 2 problems|command")
 
 

@@ -57,7 +57,7 @@ class Conversation:
         self.variables: dict[str, Any] = {}
 
     def play(self, step: Step) -> list[str]:
-        """Send the request of one step, and return the differences from the recorded response."""
+        """Send the request of one step. Return how the response differs from the recorded one."""
         headers = dict(fill(step.get("headers", {}), self.variables))
         who = step.get("as", "full")
         if who != "none":

@@ -21,7 +21,9 @@ Attributes = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Identifies one version of a document, which is stored in one file."""
+    """The key of one version of a document: type, document, locale and status. Each version is stored in one
+    file.
+    """
 
     api_id: str
     document_id: str

@@ -1,5 +1,5 @@
-"""Tests that deviations.json lists every intended difference from Strapi, and that other texts refer to the
-list.
+"""Tests of deviations.json, the only list of intended differences from Strapi. Recordings and docs refer to
+its rows.
 """
 
 import json
@@ -48,7 +48,7 @@ PATTERNS = {"request", "where", "kind", "there", "here", "refused there", "refus
 
 
 def masks() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each mask with the name of its row."""
+    """Yield each mask (the pattern of differences that a row explains) with the name of its row."""
     for entry in ENTRIES:
         yield from ((entry["name"], mask) for mask in entry.get("match", []))
 
@@ -69,8 +69,8 @@ def test_a_row_has_masks_or_says_why_no_run_meets_it() -> None:
 
 
 def test_a_mask_says_how_answers_differ_and_what_else_there_is_to_it() -> None:
-    """A mask with only a kind of difference, or only a request, would also match differences
-    outside its row.
+    """A mask must name a kind of difference and at least one more condition. A kind or a request alone would
+    also match differences that its row does not describe.
     """
     for name, mask in masks():
         assert set(mask) <= PATTERNS | {"instead", "check", "without"}, name

@@ -35,7 +35,9 @@ Said = tuple[str, str, str, tuple[str, ...] | None]
 
 @pytest.fixture
 def make_site(tmp_path: Path, accounts: str) -> MakeSite:
-    """Return a function that creates a site with the parametrized kind of log."""
+    """Return a function that creates a site with an event log in SQLite or PostgreSQL, depending on the
+    parameter.
+    """
     return lambda files: load(tmp_path, with_accounts(files, accounts))
 
 

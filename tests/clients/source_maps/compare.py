@@ -1,6 +1,6 @@
-"""Comparison of the marks in responses with the reference implementation's marks and with `@vercel/stega`.
+"""Comparison of the source marks in responses with Strapi's own implementation and with `@vercel/stega`.
 
-`make test-clients` runs this module. It fetches the packages of the reference implementation from npm.
+`make test-clients` runs this module. It fetches Strapi's packages (the reference) from npm.
 """
 
 import json
@@ -78,7 +78,7 @@ def test_the_decoder_finds_what_was_encoded(run: Run) -> None:
 
 
 def schemas(api: Api) -> Mapping[str, Any]:
-    """Return a site's schemas in the reference's structure. For files, include only the texts that Bifolio
+    """Return a site's schemas in Strapi's structure. The schema of files contains only the texts that Bifolio
     marks.
     """
     described = {}
@@ -91,8 +91,8 @@ def schemas(api: Api) -> Mapping[str, Any]:
 
 
 def without_authors(value: Any) -> Any:
-    """Return a JSON value without related authors, because the reference names the wrong document in their
-    marks.
+    """Return a JSON value without related authors, because Strapi's marks for authors name the wrong
+    document.
     """
     if isinstance(value, list):
         return [without_authors(inner) for inner in value]
