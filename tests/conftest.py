@@ -71,8 +71,8 @@ def pytest_collection_finish() -> None:
 def unfrozen() -> Iterator[None]:
     """Disable `gc.freeze`, so that the garbage collector can free the sites of finished tests.
 
-    A server calls it, because it has only one site. Unfreezing everything after each module took 0.8 s each
-    time.
+    A server calls `gc.freeze` because it has only one site. Unfreezing all objects after each module took 0.8
+    s each time.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gc, "freeze", lambda: None)

@@ -1,4 +1,4 @@
-"""Tests of packed rows: unpacking returns the same rows and the same columns."""
+"""Tests of packing documents' rows into bytes: unpacking returns the same rows and columns."""
 
 import pickle
 from decimal import Decimal

@@ -71,7 +71,9 @@ class Machine:
 
 @contextmanager
 def apart(folder: Path, database: Postgres) -> Iterator[tuple[Machines, list[Machine]]]:
-    """Context manager: create three machines with `git.push: after`."""
+    """Context manager: create three machines with `git.push: after`. Yield the `Machines` and the list of
+    machines.
+    """
     database.empty()
     with machines(folder, *NAMES, push="after") as made:
         found = [Machine(name, made[name], database.url) for name in NAMES]

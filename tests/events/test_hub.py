@@ -1,5 +1,5 @@
-"""Tests of the hub: each stream receives every visible event once and in order, however slow its
-client is.
+"""Tests of the hub that sends events to streams: each stream receives every visible event once and in order,
+however slow its client is.
 """
 
 import asyncio

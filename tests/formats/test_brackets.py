@@ -1,4 +1,4 @@
-"""Tests of changes between brackets: unchanged items keep their bytes and comments in YAML, TOML and JSON."""
+"""Tests of changes inside brackets: unchanged items keep their bytes and comments in YAML, TOML and JSON."""
 
 import json
 import re

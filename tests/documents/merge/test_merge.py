@@ -77,7 +77,7 @@ def part(title: str, *quotes: Component, number: int = 0) -> Component:
 
 
 def quotes(texts: str) -> tuple[Component, ...]:
-    """Return a component for each letter. Its id is its position."""
+    """Return a quote component for each letter in `texts`. Its id is its position."""
     return tuple(quote(text, "ann", number) for number, text in enumerate(texts))
 
 
