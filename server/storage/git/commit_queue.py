@@ -24,6 +24,8 @@ from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.written import is_on_disk
 from server.storage.replaced import put_aside
 
+_LOCK_FILE = "lock"
+_NAME_CHARS = 20
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
 RESULT_TTL_S = 60.0  # A commit's id is stored this long for the request that is waiting for it.
 
@@ -80,10 +82,11 @@ class CommitQueue:
         """Store an entry for a write before it changes files, and return the entry's name. Raises OSError.
 
         `files` maps paths to new contents. `about` contains the other fields of `Pending`. The name sorts
-        after the names of all existing entries, even if the clock was set back.
+        after all earlier names, and no name is used twice, even if the clock was set back: other processes
+        cache entries by name.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        name = f"{max(time.time_ns(), self._last_number() + 1):020d}"
+        name = self._next_name()
         kept: dict[str, Any] = {}
         for number, (path, content) in enumerate(files.items()):
             if isinstance(content, Path):
@@ -158,7 +161,7 @@ class CommitQueue:
             yield True
             return
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        with FileLock(self.folder / "lock").held(seconds) as alone:
+        with FileLock(self.folder / _LOCK_FILE).held(seconds) as alone:
             if alone:
                 self._committer = threading.get_ident()
             try:
@@ -233,9 +236,19 @@ class CommitQueue:
                 if path.stat().st_mtime < time.time() - RESULT_TTL_S:
                     path.unlink()
 
-    def _last_number(self) -> int:
+    def _next_name(self) -> str:
+        """Return a new name for an entry, and store it in the lock file as the last one."""
         numbers = {name.partition(".")[0] for name in os.listdir(self.folder)}
-        return max((int(number) for number in numbers if number.isdigit()), default=0)
+        last = max((int(number) for number in numbers if number.isdigit()), default=0)
+        descriptor = os.open(self.folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            stored = os.pread(descriptor, _NAME_CHARS, 0)
+            last = max(last, int(stored) if stored.isdigit() else 0)
+            name = f"{max(time.time_ns(), last + 1):0{_NAME_CHARS}d}"
+            os.pwrite(descriptor, name.encode(), 0)
+        finally:
+            os.close(descriptor)
+        return name
 
     def _names(self, suffix: str) -> list[str]:
         try:
