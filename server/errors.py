@@ -32,7 +32,7 @@
         ├── PayloadTooLargeError 413
         ├── ContentCodingError   415  the body is compressed
         ├── RateLimitError       429
-        ├── StorageError         507  the disk is full, or a file's permissions forbid it
+        ├── StorageError         507  the disk is full, or file permissions forbid the write
         │   ├── LogUnavailableError 503  the database of the event log does not respond
         │   └── BucketError      503  the media bucket does not respond, or denies access
         │       └── MissingObjectError 502  a file is missing or damaged in the bucket
@@ -96,8 +96,8 @@ def with_fix(message: str, fix: str) -> str:
 
 
 def as_sentence(text: str, *, upper: bool = True) -> str:
-    """Return a text that ends with a punctuation mark and, if `upper` is set, starts with a
-    capital letter.
+    """Return `text` with a punctuation mark at the end. If `upper` is set, it also starts with a capital
+    letter.
     """
     text = f"{text[0].upper()}{text[1:]}" if upper else text
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."

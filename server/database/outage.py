@@ -36,7 +36,7 @@ class Outage:
 
     @property
     def is_away(self) -> bool:
-        """Whether the database does not respond."""
+        """Whether the database is currently not responding."""
         return self._away
 
     @property

@@ -45,7 +45,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text in which passwords are replaced by masks. `passwords` contains the original passwords, in the
+    """The text of a file whose passwords are replaced by masks. `passwords` contains the original passwords, in the
     order of the masks.
     """
 

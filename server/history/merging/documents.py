@@ -83,8 +83,8 @@ class Decisions:
     """Decisions about conflicts in keys that are not attributes.
 
     `side_of` is a function that takes a file's path and returns the side that the request has chosen for the
-    file, or "" if it has chosen none. `settled` contains the attributes whose conflicts have been resolved.
-    If the conflict concerned the whole document, it contains "".
+    file, or "" if it has chosen none. `settled` contains the attributes whose conflicts are already
+    resolved. The entry "" stands for a conflict over the whole document.
     """
 
     side_of: Callable[[str], str]

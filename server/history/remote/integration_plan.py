@@ -123,8 +123,8 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
-    """Convert the content that a merge has produced for a file to the form from which a commit can be
-    created: bytes for a text, otherwise the unchanged git object or None.
+    """Convert the result of merging a file into what a commit needs: bytes if the result is a text file,
+    otherwise the unchanged git object or None.
     """
     return outcome.encode() if isinstance(outcome, str) else outcome
 

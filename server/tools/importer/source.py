@@ -61,8 +61,8 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes for the report about content that is missing or was changed, grouped by subject. Identical notes
-    are counted.
+    """Notes in the report that say which content is missing or was changed, grouped by subject. Identical
+    notes are stored once, with their number.
     """
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
