@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+MAX_ATTEMPTS = 20  # to shrink a file system while other processes write to it
+
 
 @contextmanager
 def mounted(folder: Path, size: str) -> Iterator[Path]:
@@ -34,8 +36,14 @@ def fill(path: Path) -> None:
 @contextmanager
 def full(folder: Path, size: str) -> Iterator[None]:
     """Context manager: shrink a mounted file system so that it is full, and afterwards restore its size."""
-    used = shutil.disk_usage(folder).used
-    _resize(folder, f"{-(-used // 4096) * 4}k")
+    for attempts_left in reversed(range(MAX_ATTEMPTS)):
+        used = shutil.disk_usage(folder).used
+        try:
+            _resize(folder, f"{-(-used // 4096) * 4}k")
+            break
+        except subprocess.CalledProcessError:  # A file has grown since its size was read.
+            if not attempts_left:
+                raise
     try:
         yield
     finally:

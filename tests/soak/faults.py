@@ -199,7 +199,7 @@ REMOTE: Mapping[str, Fault] = {"git remote away": stop_remote}
 def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> None:
     """Change a file in another clone, commit the change and push it."""
     clone = scene.clone
-    for left in reversed(range(20)):
+    for left in reversed(range(100)):
         git(clone, "fetch", "-q")
         git(clone, "reset", "-q", "--hard", "origin/main")
         (clone / path).write_text(change((clone / path).read_text()))
