@@ -45,8 +45,8 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The text of a file whose passwords are replaced by masks. `passwords` contains the original passwords, in the
-    order of the masks.
+    """The text of a file whose passwords are replaced by masks. `passwords` contains the original passwords,
+    in the order of the masks.
     """
 
     text: str

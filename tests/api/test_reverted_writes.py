@@ -1,5 +1,6 @@
 """Tests of git commands that revert an API write before it has been committed: Bifolio restores the write."""
 
+import io
 import json
 import os
 import shlex
@@ -309,6 +310,39 @@ def test_a_write_is_committed_although_somebody_has_committed_a_later_write(
     titles = [json.loads(git(api.root, "show", f"HEAD~{back}:{WALK}"))["title"] for back in range(3)]
     assert titles == ["Newer", "New", "Newer"]
     assert (file(api)["title"], status(api), unsaved(api), caplog.text) == ("Newer", "", [], "")
+
+
+def test_the_author_of_a_write_has_written_another_file_after_the_later_write(made: Make) -> None:
+    """The later write lies between two writes of one commit."""
+    api = made(EACH.replace("each", "1h"))
+    api.token("second", "full-access")
+    put(api, title="New")
+    api.put("/api/articles/walk", {"title": "Newer"}, who="second")
+    api.post("/api/articles", {"title": "Other", "slug": "other"})
+    git(api.root, "commit", "-qam", "by hand")
+    api.site.committer.flush()
+    titles = git(api.root, "log", "-p", "--format=", "--", WALK)
+    assert [title for title in ("New", "Newer") if f'"title": "{title}"' in titles] == ["New", "Newer"]
+    assert (file(api)["title"], committed(api)["title"], status(api), unsaved(api)) == (
+        "Newer", "Newer", "", [],
+    )  # fmt: skip
+
+
+def test_each_replacement_of_an_upload_is_committed(made: Make, caplog: pytest.LogCaptureFixture) -> None:
+    api = made(EACH.replace("each", "1h"))
+    api.token("second", "full-access")
+    [upload] = api.ask("POST", "/api/upload", data={"files": (io.BytesIO(b"first"), "a.txt")}).body
+    api.site.committer.flush()
+    for text, who in ((b"second", "full"), (b"third", "second")):
+        form = {"files": (io.BytesIO(text), "a.txt")}
+        assert api.ask("POST", f"/api/upload?id={upload['id']}", data=form, who=who).status == 200
+    git(api.root, "commit", "-qam", "by hand")
+    api.site.committer.flush()
+    history = git(api.root, "log", "-p", "--format=", "--", "content/uploads/*.txt")
+    assert [text for text in ("first", "second", "third") if f"+{text}" in history] == [
+        "first", "second", "third",
+    ]  # fmt: skip
+    assert (status(api), caplog.text) == ("", "")
 
 
 def test_a_file_that_git_removes_at_the_same_time_is_written_again(

@@ -89,8 +89,7 @@ class IndexReader:
     ) -> str | None:
         """Return the most likely correction for a misspelled word. Return None if there is no similar word.
 
-        Only words in documents of the groups (content type, status and locale) for which `counted` is true are
-        considered.
+        Only words in the groups (content type, status and locale) for which `counted` is true are considered.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)

@@ -538,7 +538,7 @@ class Committer:
 
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         """Save the writes that are not committed because others have committed a newer version."""
-        head, last = repository.head(), {path: write for write in group.writes for path in write.files}
+        head, last = repository.head(), group.last_by_path
         bases = group.bases(self.queue.pending())  # after `head`, so that no committed write is missing
         for path in sorted(paths):
             content = last[path].files[path]
@@ -573,14 +573,12 @@ class Committer:
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
         """Log which files a git command has overwritten before their write was committed."""
-        pending = self.queue.pending()
-        bases = group.bases(pending)
-        # These files were changed again through the API.
-        again = {path for write in pending if write.name > group.last.name for path in write.files}
+        bases = group.bases(self.queue.pending())
+        again = {path for path, basis in bases.items() if basis.later}  # changed again through the API
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(
                     "%s: %s contains an earlier version again, for example because of a git command; "
-                    "the overwritten change is in commit %s; to restore it, run: git restore %s",
-                    self.root, path, commit[:10], path,
+                    "the overwritten change is in commit %s; to restore it, run: git restore -s %s -SW %s",
+                    self.root, path, commit[:10], commit[:10], path,
                 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +27,11 @@ class Group:
     def files(self) -> dict[str, bytes | Path | None]:
         return {path: content for write in self.writes for path, content in write.files.items()}
 
+    @property
+    def last_by_path(self) -> dict[str, Pending]:
+        """Return the last write to each file."""
+        return {path: write for write in self.writes for path in write.files}
+
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
         """Return, for each file, which versions the writes have replaced, and which versions later writes
         among the `pending` ones have written (see `Basis`).
@@ -33,19 +39,20 @@ class Group:
         The digests of replaced versions include those of the contents that the writes themselves have
         written.
         """
+        last, digests = self.last_by_path, defaultdict[str, set[str]](set)
         commits: dict[str, str] = {}
-        digests: dict[str, set[str]] = defaultdict(set)
         for write in self.writes:
             for path, content in write.files.items():
                 commits.setdefault(path, write.base)
                 if path in write.replaced:
                     digests[path].add(write.replaced[path])
-                if isinstance(content, bytes):
-                    digests[path].add(digest_of(content).hex())
-        later: dict[str, set[str]] = defaultdict(set)
+                if content is not None:
+                    digests[path] |= _digest(content)
+        later = defaultdict[str, set[str]](set)
         for write in pending:
-            for path in write.files.keys() & commits.keys() if write.name > self.last.name else ():
-                later[path] |= _digest(write.files[path])
+            for path in write.files.keys() & last.keys():
+                if write.name > last[path].name:
+                    later[path] |= _digest(write.files[path])
         return {path: Basis(commit, digests[path], later[path]) for path, commit in commits.items()}
 
     @property
@@ -55,9 +62,14 @@ class Group:
 
 
 def _digest(content: bytes | Path | None) -> set[str]:
+    """Return the digest of a file's content. The set is empty if the content is in a file that is missing,
+    because the write was committed in the meantime.
+    """
     if content is None:
         return {MISSING}
-    return {digest_of(content).hex()} if isinstance(content, bytes) else set()
+    with suppress(OSError):
+        return {digest_of(content if isinstance(content, bytes) else content.read_bytes()).hex()}
+    return set()
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
