@@ -530,7 +530,16 @@ def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
         stop(running.process)
 
 
-@pytest.mark.parametrize("sent", [b"", head("GET", "/api/notes")[:-2], head("GET", "/api/notes")])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        head("GET", "/api/notes")[:-2],
+        head("GET", "/api/notes"),
+        head("POST", "/api/auth/local", "Content-Length: 60000") + b"x",
+    ],
+    ids=["nothing", "half a head", "a request", "half a body"],
+)
 def test_a_client_with_all_connections_keeps_nobody_out(tmp_path: Path, sent: bytes) -> None:
     few = "from server.api.serving import connection, http_server; "
     few += "http_server.MAX_CONNECTIONS, connection.HEAD_TIMEOUT_S = 100, 600"

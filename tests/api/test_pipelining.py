@@ -19,6 +19,8 @@ from server.api.serving.connection import (
     Connection,
     Exchange,
 )
+from server.api.serving.pipelining import PipelineTurns
+from server.bounded import network_of
 
 LAST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,7 +48,7 @@ class Server:
         self.date, self.retiring = b"", False
         self.heads: dict[bytes, Environ] = {}
         self.connections: list[CountingConnection] = []
-        self.handled, self.holds = 0, False
+        self.handled, self.holds, self.turns = 0, False, PipelineTurns()
         self.held: deque[Exchange] = deque()
         self.body = BODY
 
@@ -63,6 +65,9 @@ class Server:
             self.held.append(exchange)
         else:
             self.respond(exchange)
+
+    def postpone(self, connection: Connection) -> None:
+        self.turns.add(connection)
 
     def respond(self, exchange: Exchange) -> None:
         path = exchange.environ["PATH_INFO"]
@@ -165,6 +170,52 @@ def test_any_number_of_requests_may_arrive_at_once(holds: bool) -> None:
             assert paths(data) == list(range(count + 1))
 
     asyncio.run(go())
+
+
+def test_one_request_is_handled_on_each_pass_of_the_event_loop() -> None:
+    async def go() -> None:
+        server, count = Server(), 300
+        server.body = b"."
+        async with connected(server) as client:
+            sending = asyncio.create_task(send(client, requests(count) + LAST % count))
+            reading = asyncio.create_task(read(client))
+            async with asyncio.timeout(30):
+                while not reading.done():
+                    before = server.handled
+                    await asyncio.sleep(0)
+                    assert server.handled - before <= 1
+            await sending
+            assert paths(await reading) == list(range(count + 1))
+
+    asyncio.run(go())
+
+
+def test_each_client_has_a_turn_on_each_pass() -> None:
+    """A client with more connections has no more turns."""
+
+    class Waiting:
+        def __init__(self, address: str) -> None:
+            self.address, self.requests = address, 2
+
+        def advance(self) -> None:
+            order.append(self.address)
+            self.requests -= 1
+            if self.requests:
+                turns.add(self)
+
+    async def go() -> None:
+        for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2", "2001:db8::1", "2001:db8::2"):
+            turns.add(Waiting(address))
+        while len(order) < 10:
+            await asyncio.sleep(0)
+
+    order: list[str] = []
+    turns = PipelineTurns()
+    asyncio.run(asyncio.wait_for(go(), 30))
+    clients = [network_of(address) for address in order]
+    network = "2001:db8::/64"
+    assert [set(clients[:3]), set(clients[3:6])] == [{"127.0.0.1", "127.0.0.2", network}] * 2
+    assert [set(clients[6:8]), set(clients[8:])] == [{"127.0.0.1", network}] * 2
 
 
 def test_repeated_requests_wait_for_the_client_too() -> None:

@@ -29,6 +29,9 @@ class Server:
     def handle(self, exchange: Exchange) -> None:
         """Ignore the request."""
 
+    def postpone(self, connection: Connection) -> None:
+        """Ignore further requests."""
+
 
 async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):

@@ -37,6 +37,7 @@ from server.api.serving.bodies import SMALL_BODY_BYTES, Receiver
 from server.api.serving.client_threads import ClientThreads
 from server.api.serving.connection import READ_BYTES, Connection, Exchange
 from server.api.serving.heads import has_body
+from server.api.serving.pipelining import PipelineTurns
 from server.api.serving.sending import SMALL_BYTES, LargeBodies, length_of, refuse, send_body
 from server.api.serving.sockets import Acceptor
 from server.bounded import network_of
@@ -177,6 +178,7 @@ class HttpServer:
         }
         self._waiting = ClientThreads(WAITING_THREADS, "upload", RESERVED_THREADS)
         self._working: set[asyncio.Task[None]] = set()
+        self._turns = PipelineTurns()
 
     def run(self) -> None:
         """Serve requests until SIGTERM arrives.
@@ -245,6 +247,10 @@ class HttpServer:
         self._connections.remove(connection)
         self._acceptor.left()
         self._none_left.set()
+
+    def postpone(self, connection: Connection) -> None:
+        """Handle the connection's next request when it is the client's turn."""
+        self._turns.add(connection)
 
     def handle(self, exchange: Exchange) -> None:
         """Handle a request on the event loop, or pass it to a thread."""
