@@ -573,8 +573,8 @@ class Committer:
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
         """Log which files a git command has overwritten before their write was committed."""
-        bases = group.bases(self.queue.pending())
-        again = {path for path, basis in bases.items() if basis.later}  # changed again through the API
+        pending = self.queue.pending()
+        bases, again = group.bases(pending), {path for path, _ in group.written_later(pending)}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(

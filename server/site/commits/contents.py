@@ -7,7 +7,7 @@ from server.storage.files import digest_of
 from server.storage.git.written import MISSING
 from server.storage.intent import Write
 
-MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # Larger replaced files, such as videos, are not read.
+MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # Larger files, such as videos, are not read.
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
@@ -30,13 +30,24 @@ def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
 def _replaced_digest(root: Path, write: Write) -> str | None:
     if write.before is None:
         return MISSING
+    return content_digest(root / write.path if write.read is None else write.read)
+
+
+def content_digest(content: bytes | Path | None) -> str | None:
+    """Return the digest of a content, as in `contents_of`. For a deletion, this is MISSING.
+
+    Return None if the content is in a file that can't be read or is very large.
+    """
+    if content is None:
+        return MISSING
     try:
-        read = write.read
-        if read is None and (root / write.path).stat().st_size <= MAX_DIGESTED_BYTES:
-            read = (root / write.path).read_bytes()
+        if isinstance(content, Path):
+            if content.stat().st_size > MAX_DIGESTED_BYTES:
+                return None
+            content = content.read_bytes()
     except OSError:
         return None
-    return None if read is None else digest_of(read).hex()
+    return digest_of(content).hex()
 
 
 def _path(root: Path, write: Write) -> str:

@@ -1,16 +1,15 @@
 """Division of the writes in the commit queue into commits, and the times when the commits are due."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from server.site.commits.contents import content_digest
 from server.site.commits.message import summary, with_trailers
-from server.storage.files import digest_of
 from server.storage.git.commit_queue import Pending
-from server.storage.git.written import MISSING, Basis
+from server.storage.git.written import Basis
 
 
 @dataclass(slots=True)
@@ -32,6 +31,16 @@ class Group:
         """Return the last write to each file."""
         return {path: write for write in self.writes for path in write.files}
 
+    def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
+        """Yield the path of a file and the pending write, for each write after the group's last one to the
+        file.
+        """
+        last = self.last_by_path
+        for write in pending:
+            for path in write.files.keys() & last.keys():
+                if write.name > last[path].name:
+                    yield path, write
+
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
         """Return, for each file, which versions the writes have replaced, and which versions later writes
         among the `pending` ones have written (see `Basis`).
@@ -39,21 +48,20 @@ class Group:
         The digests of replaced versions include those of the contents that the writes themselves have
         written.
         """
-        last, digests = self.last_by_path, defaultdict[str, set[str]](set)
-        commits: dict[str, str] = {}
+        commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:
             for path, content in write.files.items():
                 commits.setdefault(path, write.base)
-                if path in write.replaced:
-                    digests[path].add(write.replaced[path])
+                digests[path].add(write.replaced.get(path))
                 if content is not None:
-                    digests[path] |= _digest(content)
-        later = defaultdict[str, set[str]](set)
-        for write in pending:
-            for path in write.files.keys() & last.keys():
-                if write.name > last[path].name:
-                    later[path] |= _digest(write.files[path])
-        return {path: Basis(commit, digests[path], later[path]) for path, commit in commits.items()}
+                    digests[path].add(content_digest(content))
+        later = defaultdict[str, set[str | None]](set)
+        for path, write in self.written_later(pending):
+            later[path].add(content_digest(write.files[path]))
+        return {
+            path: Basis(commit, _known(digests[path]), _known(later[path]))
+            for path, commit in commits.items()
+        }
 
     @property
     def message(self) -> str:
@@ -61,15 +69,8 @@ class Group:
         return with_trailers(message, self.last.actor, (name for w in self.writes for name in w.documents))
 
 
-def _digest(content: bytes | Path | None) -> set[str]:
-    """Return the digest of a file's content. The set is empty if the content is in a file that is missing,
-    because the write was committed in the meantime.
-    """
-    if content is None:
-        return {MISSING}
-    with suppress(OSError):
-        return {digest_of(content if isinstance(content, bytes) else content.read_bytes()).hex()}
-    return set()
+def _known(digests: Iterable[str | None]) -> set[str]:
+    return {digest for digest in digests if digest is not None}
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
