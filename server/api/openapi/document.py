@@ -88,7 +88,7 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
     """Remove references to parameters that the document does not define.
 
-    For example, there is no parameter `populate` for a type that has no relations.
+    For example, a type without relations has no parameter `populate`.
     """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():

@@ -183,7 +183,7 @@ class HttpServer:
     def run(self) -> None:
         """Serve requests until SIGTERM arrives.
 
-        Then end all event streams, and finish every request of which any part has already arrived.
+        Then end all event streams, and finish every request that has begun to arrive.
         """
         # `Connection.get_buffer` relies on the order in which this kind of event loop calls protocols.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
@@ -439,7 +439,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise this process's limit for open files as far as necessary and allowed. Return how many connections
+    """Raise this process's limit for open files, if needed and permitted. Return how many connections
     can be open within this limit.
 
     RESERVED_FILES are subtracted from the limit first. Each connection is counted as two files: its socket,

@@ -1,4 +1,4 @@
-/** JSON with exact numbers. JavaScript alone would change 12345678901234567890 and 1.0. */
+/** JSON with exact numbers. Plain JavaScript numbers would change 12345678901234567890 and 1.0. */
 
 /** A number that JavaScript would write differently from the way in which it was written. */
 export class Exact {

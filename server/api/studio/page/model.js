@@ -51,7 +51,7 @@ const OF_SERVED = ["history", "source", "problems"];
  * @typedef {{kind: "public" | "user" | "token" | "owner", name: string, email?: string, role?: string}} Caller
  */
 
-/** The site, as far as its caller may see it. */
+/** The parts of the site that its caller may see. */
 export class Model {
   /** @param {any} access @param {import("./router.js").Version} version */
   constructor(access, version) {
