@@ -19,8 +19,8 @@ from server.history.past import PastStates
 from server.jobs.job import Timing
 from server.site.change import Change
 from server.site.loading import Progress
-from server.site.site import Parts, Site
-from server.site.writing.preparing import Arbiter
+from server.site.parts import Arbiter, Parts
+from server.site.site import Site
 
 # called with each change, and the number of seconds that it took
 ReportOf = Callable[[Site, Change, float], None]

@@ -2,6 +2,7 @@
 files.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from server.storage.git.repository import git_folder, git_lock, head_mark, is_at
 from server.storage.git.times import CommitTimes, read_times, tell_changed_unknown, with_commits
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
+
+POLL_INTERVAL_S = 0.01  # between two looks at git's lock file
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +258,17 @@ def git_guard(state: GitState) -> Callable[[], None]:
             raise GitBusyError()
 
     return check
+
+
+def wait_for_git(state: GitState, deadline: float) -> None:
+    """Wait until no git command is writing files, or until `deadline` (as `time.monotonic()` counts)."""
+    folder = state.folder
+    while folder is not None and is_at_work(git_lock(folder)) and time.monotonic() < deadline:
+        time.sleep(POLL_INTERVAL_S)
+
+
+def end_git_trouble(root: Path, state: GitState) -> None:
+    """Log that git no longer prevents writes, if a message that it does was logged."""
+    trouble, folder = trouble_log(root), state.folder
+    if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
+        trouble.end(Concern.WRITES)

@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,6 +70,12 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
     return bool(paths) or (folders, links) != (contents.folders, contents.links)
 
 
+class SchemaPending(Exception):
+    """Raised if git has changed schemas together with other files. None of these changes may take effect
+    before all files have been read under the new schemas.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class Anew:
     """The contents of all files after they were read under a new schema, which is not used for requests yet.
@@ -114,15 +121,19 @@ def rescan_all(
     Only the paths in `hints` are checked. If `hints` is None, or if the settings, the schemas or git have
     changed, all files are checked. `writes` is the number of writes so far. A new schema takes effect only if
     all files have been read under it and the result is passed as `anew`. Otherwise the old schema is still
-    used.
+    used. Raises SchemaPending if git's HEAD or index has changed, too, so that a checkout is never visible in
+    part.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
-    if configuration and configuration.shape != contents.configuration.shape:
+    is_deferred = bool(configuration and configuration.shape != contents.configuration.shape)
+    if configuration and is_deferred:
         if anew and anew.contents.configuration.is_equivalent(configuration):
             return _replace_all(anew, writes, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
+    if is_deferred and git_change(contents.git, git):
+        raise SchemaPending()
     if configuration:
         git = with_changed(contents.root, git, configuration.mark)
     everything = hints is None or configuration or git_change(contents.git, git)
@@ -174,9 +185,10 @@ def rescan_written(
     if record:
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
-        found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
-        if found is not None:
-            return found
+        with suppress(SchemaPending):
+            found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
+            if found is not None:
+                return found
     paths = same_files(paths, contents.links)
     owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)

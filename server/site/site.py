@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from server.config.sections import PUSH_BEFORE
 from server.documents.document import Document
 from server.errors import (
     ApiError,
-    BifolioError,
     BusyError,
     CommitError,
     ConflictError,
@@ -29,7 +28,7 @@ from server.errors import (
 )
 from server.paths import STATE_FOLDER, state_folder
 from server.problems import Problem
-from server.site.change import FILES_ORIGIN, Change, Observe, Origin, Report, change_of, change_of_write
+from server.site.change import FILES_ORIGIN, Change, Observe, Origin, change_of, change_of_write
 from server.site.change_log import ChangeLog
 from server.site.changed_files import writes_of
 from server.site.commits.committing import Committer
@@ -38,13 +37,15 @@ from server.site.commits.reverted import is_as_written
 from server.site.configure import Configuration, configure, first_configuration
 from server.site.contents import Contents
 from server.site.folder import SiteFolder
-from server.site.git_state import GitState, git_guard, git_marks
+from server.site.git_state import GitState, end_git_trouble, git_guard, git_marks, wait_for_git
 from server.site.loading import Progress, give_back, load_contents, pause_collector
+from server.site.parts import Arbiter, Parts, ReadOnlySiteError
 from server.site.problems import all_problems, problems_in_files
 from server.site.record import Record
 from server.site.replica import Overtaken, Prepared, Replica, State
 from server.site.rescan import (
     Anew,
+    SchemaPending,
     read_anew,
     read_new_configuration,
     rescan_all,
@@ -53,7 +54,6 @@ from server.site.rescan import (
     seems_changed,
 )
 from server.site.writing.preparing import (
-    Arbiter,
     Preparation,
     Prepare,
     Request,
@@ -64,7 +64,7 @@ from server.site.writing.preparing import (
 )
 from server.storage.changeset import Changeset
 from server.storage.entry import Entry
-from server.storage.git.repository import git_lock, is_at_work
+from server.storage.git.repository import is_at_work
 from server.storage.git.times import CommitTimes
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.images.cache import ImageCache
@@ -72,33 +72,6 @@ from server.storage.intent import Write
 from server.storage.journal import MISSING_FOLDER, Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
-
-# --- parts ----------------------------------------------------------------------------------------
-
-
-class ReadOnlySiteError(BifolioError):
-    """Raised if `write` is called for a site that was opened read-only, which is a programming error."""
-
-    def __init__(self) -> None:
-        super().__init__("this site was opened read-only; open it in a mode that allows writes")
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """Functions that connect a site to the rest of the server. A site without `make_arbiter` is read-only.
-
-    - `make_arbiter` creates the arbiter, which asks the git remote to accept each write. It is called in the
-      process that writes, before the first write that needs the remote.
-    - `report` is called after each write by this process.
-    - `request_reload` asks the supervisor to start new workers after a schema change in a large site.
-    """
-
-    make_arbiter: Callable[[], Arbiter] | None = None
-    report: Report | None = None
-    request_reload: Callable[[], None] | None = None
-
-
-# --- site -----------------------------------------------------------------------------------------
 
 __all__ = ["Change", "Site", "State"]
 
@@ -112,6 +85,7 @@ POLL_INTERVAL_S = 0.01
 MAX_LOCAL_FILES = 5000  # Above this number, new workers reread all files.
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
+_SCHEMA_MESSAGE = "All documents are being read under a new schema, together with a checkout; try again"
 
 
 class Site:
@@ -133,9 +107,8 @@ class Site:
         self._arbiter_lock = threading.Lock()
         self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
-        self.replaced: Mapping[
-            str, Document
-        ] = {}  # old versions of documents that changed while no server was running
+        # old versions of documents that changed while no server was running
+        self.replaced: Mapping[str, Document] = {}
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
@@ -211,20 +184,37 @@ class Site:
             return Change()
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self._wait_for_git(deadline)
+            wait_for_git(self.git, deadline)
             if self._requests_reload():
                 return Change()
             anew = read_anew(self._contents)
-            with self._locked():
+            with suppress(SchemaPending), self._locked():
                 change = self._rescan(hints, anew, patient=time.monotonic() < deadline)
-            if change is not None and (anew is None or change.reloaded):
-                return change
+                if change is not None and (anew is None or change.reloaded):
+                    return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
         """Apply changes to files before a write. Only `refresh` applies schema changes."""
-        self._wait_for_git(deadline)
-        with self._locked():
-            self._rescan(hints, patient=True)
+        while True:
+            wait_for_git(self.git, deadline)
+            try:
+                with self._locked():
+                    self._rescan(hints, patient=True)
+                return
+            except SchemaPending:
+                self._wait_for_schema(deadline)
+
+    def _wait_for_schema(self, deadline: float) -> None:
+        """Wait until a checkout that also changes schemas has been read. Raises BusyError at the deadline.
+
+        A small site is read by this process. In a large site, new workers read all files.
+        """
+        if len(self._contents.entries) < MAX_LOCAL_FILES:
+            self.refresh()
+        elif time.monotonic() > deadline:
+            raise BusyError(_SCHEMA_MESSAGE)
+        else:
+            time.sleep(POLL_INTERVAL_S)
 
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
@@ -232,6 +222,7 @@ class Site:
         """Find changes to files, and append a record of them. Return the change, for reports.
 
         If `patient` is set and a git command is running, return None instead, so that the caller can wait.
+        Raises SchemaPending.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -334,7 +325,7 @@ class Site:
                 return self._commit(prepared, by), self.state, prepared.result
 
         (change, pending), state, result = self._try(attempt)
-        self._end_git_trouble()
+        end_git_trouble(self.root, self.git)
         if change and self._parts.report:
             self._parts.report(change, time.perf_counter() - began)
         return state, result, pending
@@ -365,11 +356,13 @@ class Site:
                 self.catch_up()
                 return attempt(changeset, attempts_left == 1)
             except GitBusyError:
-                self._wait_for_git(deadline)
+                wait_for_git(self.git, deadline)
                 if time.monotonic() > deadline:
                     reason = "a git command has locked .git/index.lock"
                     trouble_log(self.root).tell(Concern.WRITES, reason, "writes are rejected")
                     raise
+            except SchemaPending:
+                self._wait_for_schema(deadline)
             except Overtaken:
                 attempts_left -= 1
                 if not attempts_left:
@@ -523,7 +516,9 @@ class Site:
         with suppress(OSError):  # A killed writer may have left an interrupted write.
             self._journal.recover()
         contents = self._contents
-        record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
+        record = None
+        with suppress(SchemaPending):  # The next refresh applies the changes.
+            record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); rereading the files instead", error
@@ -550,8 +545,8 @@ class Site:
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             self.refresh()  # Called before the lock is acquired, because this is slow.
-            self._wait_for_git(deadline)
-            with self._locked():
+            wait_for_git(self.git, deadline)
+            with suppress(SchemaPending), self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)
                 if change is not None and read_new_configuration(self._contents) is None:
                     return self._replica.succeed(log)
@@ -586,15 +581,3 @@ class Site:
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)
             yield
-
-    def _wait_for_git(self, deadline: float) -> None:
-        while self._is_git_at_work() and time.monotonic() < deadline:
-            time.sleep(POLL_INTERVAL_S)
-
-    def _end_git_trouble(self) -> None:
-        trouble, folder = trouble_log(self.root), self.git.folder
-        if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
-            trouble.end(Concern.WRITES)
-
-    def _is_git_at_work(self) -> bool:
-        return self.git.folder is not None and is_at_work(git_lock(self.git.folder))

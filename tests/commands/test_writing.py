@@ -13,7 +13,7 @@ from server.commands.cli import main
 from server.events.database import EventDatabase
 from server.service.opening import Mode, open_site
 from server.site.commits.message import Authorship
-from server.site.site import ReadOnlySiteError
+from server.site.parts import ReadOnlySiteError
 from server.write.context import Context
 from tests.git import commit_all, git
 from tests.history.remote.machines import at_remote, head, machines

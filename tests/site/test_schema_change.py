@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import BusyError
 from server.site.change_log import ChangeLog
 from server.site.contents import Contents
 from server.site.rescan import Anew, read_anew
 from server.site.site import Site
 from server.write.context import Context
+from tests.git import commit_all, git
 from tests.servers import children, free_port, get, start, stop, wait, workers
 from tests.site.cluster import show
 from tests.sites import opened, schema, write, write_to
@@ -75,6 +77,78 @@ def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(
         assert before > 3
         assert show(reader.state) == show(writer.state) == show(fresh.state)
         assert not reader.refresh()
+
+
+class CheckedOut:
+    """A site in which a branch with another schema, other settings and other documents has been checked out
+    while two workers serve it. The branch has not been read yet.
+    """
+
+    def __init__(self, root: Path, log: ChangeLog) -> None:
+        write(root, {**FILES, ".gitignore": ".bifolio\n"})
+        commit_all(root)
+        git(root, "checkout", "-qb", "other")
+        write(root, {"content-types/note.json": schema("note", {**NOTE, "extra": "integer"})})
+        write(root, {"site.yaml": "name: Other\nroles: {}\nsearch: {index: false}\n"})
+        write(root, {f"content/notes/{i}.md": f"---\ntitle: Other {i}\n---\n" for i in range(10)})
+        git(root, "commit", "-qam", "other")
+        git(root, "checkout", "-q", "main")
+        self.root = root
+        self.reader, self.writer = opened(root), opened(root)
+        for site in (self.reader, self.writer):
+            site.share(log)
+        self.before = show(self.writer.state)
+        git(root, "checkout", "-q", "other")
+
+    def titles(self) -> set[str]:
+        documents = self.writer.current().snapshot.tables["api::note.note"].versions.values()
+        return {str(document.get("title")) for document in documents}
+
+
+def put_title(number: int, context: Context) -> None:
+    context.changeset.put(f"content/notes/{number}.md", f"---\ntitle: By API {number}\n---\n")
+
+
+def test_a_checkout_with_a_schema_is_visible_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(ChangeLog()) as log:
+        site = CheckedOut(tmp_path / "site", log)
+        reading, has_checked = threading.Thread(target=site.reader.refresh), threading.Event()
+
+        def read_slowly(contents: Contents) -> Anew | None:
+            anew = read_anew(contents)
+            if threading.current_thread() is reading:
+                assert has_checked.wait(60)
+            return anew
+
+        monkeypatch.setattr("server.site.site.read_anew", read_slowly)
+        reading.start()
+        try:
+            state, _ = write_to(site.writer, put_title, COUNT)  # a new file, so the write does not wait
+            assert show(state) == {**site.before, **{k: v for k, v in show(state).items() if str(COUNT) in k}}
+            state, _ = write_to(site.writer, put_title, 3)  # This file was changed by the checkout.
+            assert state.settings.name == "Other"
+            assert "extra" in state.schema.subjects["note"].attributes
+            assert site.titles() >= {"Other 2", "By API 3", "Other 4"}
+        finally:
+            has_checked.set()
+            reading.join()
+        site.reader.catch_up()
+        fresh = Site(site.root)
+        fresh.load()
+        assert show(site.reader.state) == show(site.writer.state) == show(fresh.state)
+
+
+def test_a_large_site_rejects_a_write_to_a_file_of_a_checkout_that_is_still_being_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("server.site.site.MAX_LOCAL_FILES", COUNT)
+    monkeypatch.setattr("server.site.site.WRITE_GIT_TIMEOUT_S", 0.1)
+    with closing(ChangeLog()) as log:
+        site = CheckedOut(tmp_path / "site", log)
+        with pytest.raises(BusyError, match="read under a new schema"):
+            write_to(site.writer, put_title, 3)
+        assert show(site.writer.state) == site.before
+        assert "title: Other 3" in (site.root / "content/notes/3.md").read_text()
 
 
 def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> None:

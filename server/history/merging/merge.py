@@ -31,8 +31,8 @@ from server.paths import STATE_FOLDER
 from server.site.commits.committing import GIT_LOCK_TIMEOUT_S, QUEUE_TIMEOUT_S
 from server.site.commits.message import Authorship, Joined, clean_message, with_trailers
 from server.site.configure import is_configuration
+from server.site.parts import agreeing
 from server.site.site import Site
-from server.site.writing.preparing import agreeing
 from server.storage.changeset import Changeset
 from server.storage.git.branch_commit import Signed, make_commit
 from server.storage.git.branches import move_branch

@@ -3,12 +3,13 @@ which are derived from the commit.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from server.site.contents import Contents
 from server.site.git_state import git_moved, head_moved, with_commit
 from server.site.record import Record
-from server.site.rescan import rescan_all, rescan_committed
+from server.site.rescan import SchemaPending, rescan_all, rescan_committed
 from server.storage.git.commit import NewCommit
 from server.storage.git.repository import Tree
 from server.storage.git.written import is_on_disk
@@ -28,7 +29,9 @@ def record_of_commit(
     has_moved = git_moved(contents.root, before)  # For example, `git status` updates the index.
     move_head()
     if not is_current:  # Another program has created a commit that is not served yet.
-        return rescan_all(contents, (), contents.writes)
+        with suppress(SchemaPending):  # The next refresh reads it.
+            return rescan_all(contents, (), contents.writes)
+        return None
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)

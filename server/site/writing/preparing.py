@@ -1,14 +1,11 @@
 """Preparation of a write: determines which files the write changes, without writing any files."""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from server.documents.timestamps import now
-from server.site.commits.message import Authorship
 from server.site.replica import Prepared, State
 from server.site.writing.speculative_writes import Chain, Recent
 from server.storage.changeset import Changeset
@@ -27,31 +24,6 @@ MAX_LOCKED_CPU_S = 0.05
 # The last attempt may take this long while the write lock is held. Otherwise, a large batch would never
 # succeed while other servers keep writing.
 MAX_LOCKED_CPU_AT_LAST_S = 2.0
-
-
-class Arbiter(Protocol):
-    """Interface to the arbiter, which asks a git remote to accept each write and then applies the write."""
-
-    def write(
-        self, by: Authorship, prepare: Prepare[Request, Result], request: Request
-    ) -> tuple[State, Result, str]:
-        """Write files as `Site.write` does, but only after the git remote has accepted the write."""
-
-    def commit(
-        self,
-        contents: Callable[[], Mapping[str, bytes | Path | None]],
-        message: str,
-        documents: list[str],
-        by: Authorship,
-    ) -> str:
-        """Commit the current contents of some files, after the git remote has accepted the commit.
-
-        `contents` returns these contents. `documents` contains the names that are listed at the end of the
-        commit message.
-        """
-
-    def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager: surrounds the checkout of an existing commit. See the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +75,3 @@ def _seconds_spent() -> float:
     in seconds.
     """
     return time.thread_time() + seconds_in_git()
-
-
-def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager: surrounds the checkout of an existing commit, which is based on the commit `base`.
-
-    If the settings require that a git remote accepts each write, the remote has accepted the commit when the
-    block begins. If other people have pushed commits first, their commits are checked out instead of this
-    commit, and the context manager yields False. Raises RemoteError.
-    """
-    if arbiter:
-        return arbiter.agreeing(base, commit)
-    return nullcontext(True)
