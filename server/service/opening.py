@@ -5,15 +5,18 @@ settings for commits, and the event log.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum, auto
 from functools import cached_property, partial
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
 from typing import cast
 
 from server.database.address import is_postgres
 from server.database.notices import COMMITS, Notices
 from server.database.queue import Queue
+from server.errors import ApiError
 from server.events.recorder import Recorder
 from server.history.past import PastStates
 from server.jobs.job import Timing
@@ -80,6 +83,23 @@ class OpenSite:
     def record_events(self) -> None:
         """Start recording all changes to the site in the event log."""
         self.site.observe(self.recorder, self.recorder.committed)
+
+    def record_before_fork(self) -> None:
+        """Compare all files with the event log, and log the differences, before workers are forked.
+
+        This runs in a process of its own, because it copies the memory that contains all entries, and because
+        a database connection can't be used after a fork. If the log is in PostgreSQL, a worker does it
+        instead, because a slow network must not delay the start.
+        """
+        if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
+            process = get_context("fork").Process(target=self._record)
+            process.start()
+            process.join()
+            process.close()
+
+    def _record(self) -> None:
+        with suppress(ApiError, OSError):  # Then a worker does it, and logs the error.
+            self.site.record()
 
     def _make_arbiter(self) -> Arbiter:
         """Return the arbiter, which pushes writes to the git remote before they take effect. Its module is

@@ -38,14 +38,22 @@ RACY_WINDOW_NS = 50_000_000
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
     """List the files in all folders if the paths in `hints` can't be checked without such a list. Otherwise
     return None.
+
+    If no file has changed since the last comparison with the entries, the list is only a summary, because a
+    list of all files would remain in the memory of this process as unused space.
     """
-    if (
+    if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
         or needs_walk(contents.root, _content_paths(hints), contents.folders)
     ):
-        return walk(contents.root, contents.store.layout.roots)
-    return None
+        return None
+    root, roots = contents.root, contents.store.layout.roots
+    if contents.seen and contents.seen[0] == contents.applied:
+        summary = walk(root, roots, is_summary=True)
+        if (contents.applied, summary.digest()) == contents.seen:
+            return summary
+    return walk(root, roots)
 
 
 def changed(
@@ -85,7 +93,11 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     unread = tuple(f"{folder}/" for folder in found.unread)
     if state == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
-        return {path for path in settling if _differs(contents, path, found)}
+        return {path for path in settling if _differs(contents, path, None if found.is_summary else found)}
+    if found.is_summary:  # The entries have changed since the summary was made.
+        found = walk(contents.root, contents.store.layout.roots)
+        state = (contents.applied, found.digest())
+        unread = tuple(f"{folder}/" for folder in found.unread)
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}

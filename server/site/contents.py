@@ -80,7 +80,7 @@ class Contents:
         """Update the contents with the changes in a record. If a document has not changed, its Document
         object is not replaced.
         """
-        self.applied += 1
+        seen, self.applied = self._seen_after(record), self.applied + 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
             self.uncommitted = set()
@@ -97,6 +97,18 @@ class Contents:
         self.folders, self.links = record.folders, record.links
         self.writes, self.number = record.writes, record.number
         self.applied += 1
+        self.seen = None if seen is None else (self.applied, seen)
+
+    def _seen_after(self, record: Record) -> int | None:
+        """Return the hash of all files after the changes in a record, or None if it is unknown.
+
+        Therefore a record does not require another comparison of all entries with the files.
+        """
+        if record.whole or not self.seen or self.seen[0] != self.applied:
+            return None
+        return self.seen[1] + sum(
+            _hashes(entry) - _hashes(self.entries.get(path)) for path, entry in record.entries.items()
+        )
 
     def _put(self, path: str, entry: Entry | None) -> None:
         self.unsettled.discard(path)
@@ -166,6 +178,14 @@ class Contents:
     @property
     def documents(self) -> list[Document]:
         return [entry.document for entry in self.entries.values() if entry.document]
+
+
+def _hashes(entry: Entry | None) -> int:
+    """Return the sum of the hashes of an entry's files, as `Walk.hashes` contains them."""
+    if entry is None:
+        return 0
+    files = ((entry.path, entry.signature), (entry.path + SIDECAR_SUFFIX, entry.beside))
+    return sum(hash((path, signature)) for path, signature in files if signature)
 
 
 def _store(root: Path, image_cache: ImageCache, configuration: Configuration, git: GitState) -> Store:

@@ -38,13 +38,21 @@ class Walk:
     """Result of searching a site's folders: each file's signature by path, the problems, and the unreadable
     folders.
 
-    `links` maps the path of each symbolic link to the path of its target. Both are relative to the site.
+    `links` maps the path of each symbolic link to the path of its target. Both are relative to the site. If
+    `is_summary` is set, `files` is empty. `hashes` is the sum of the hashes of all files in both cases.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
+    is_summary: bool = False
+    hashes: int = 0
+
+    def add(self, path: str, found: Signature) -> None:
+        self.hashes += hash((path, found))
+        if not self.is_summary:
+            self.files[path] = found
 
     def digest(self) -> int:
         """Return a hash of all paths and signatures that were found.
@@ -52,20 +60,20 @@ class Walk:
         Python hashes strings differently in each process, so hashes can be compared only between processes
         that were forked from the same parent.
         """
-        return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
+        return self.hashes + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support fast pickling: a walk is pickled as a few large objects, which makes unpickling three times
         as fast.
         """
         numbers = list(chain.from_iterable(self.files.values()))
-        return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
+        return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread, self.hashes)
 
 
-def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: list[str]) -> Walk:
+def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: list[str], hashes: int) -> Walk:
     signatures = zip(numbers[::4], numbers[1::4], numbers[2::4], numbers[3::4], strict=True)
     files = dict(zip(paths.split("\0"), signatures, strict=True)) if paths else {}
-    return Walk(files, problems, unread)
+    return Walk(files, problems, unread, hashes=hashes)
 
 
 def signature(status: os.stat_result) -> Signature:
@@ -168,9 +176,12 @@ def is_skipped(path: str) -> bool:
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
-def walk(root: Path, folders: Iterable[str]) -> Walk:
-    """Return all files in the given folders of the site at `root` and their subfolders."""
-    result = Walk()
+def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
+    """Return all files in the given folders of the site at `root` and their subfolders.
+
+    If `is_summary` is set, the files are not listed, but only hashed. This needs no memory.
+    """
+    result = Walk(is_summary=is_summary)
     top = os.path.realpath(root)
     for folder in folders:
         path = os.path.join(top, folder) if folder else top
@@ -225,7 +236,7 @@ def _walk_entry(
         result.problems.append(Problem(shown, None, f"can't be read: {error.strerror}"))
         return
     if stat.S_ISREG(status.st_mode):
-        result.files[shown] = signature(status)
+        result.add(shown, signature(status))
     else:
         result.problems.append(
             Problem(shown, None, "is not a regular file", "remove it from the content folder")

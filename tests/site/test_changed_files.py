@@ -16,7 +16,8 @@ from server.site.loading import load_contents
 from server.site.record import Record
 from server.site.rescan import rescan_paths
 from server.storage.changeset import Changeset
-from server.storage.files import signature_of
+from server.storage.files import signature_of, walk
+from server.storage.media import SIDECAR_SUFFIX
 from server.storage.store import Store
 from tests.conftest import MakeSite
 from tests.sites import STRING, collection, documents, opened
@@ -50,6 +51,27 @@ def test_files_are_compared_after_every_record(make_site: MakeSite) -> None:
     assert differing(contents) == {PATH}
     contents.apply(Record({PATH: before}))
     assert differing(contents) == set()
+
+
+def test_a_record_of_what_is_on_disk_does_not_require_another_comparison(make_site: MakeSite) -> None:
+    """A comparison of all entries after each edit would copy the memory pages that contain the entries."""
+    site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={}, b={}, c={})})
+    site.refresh()
+    contents, root = site._contents, site.root
+    (root / PATH).write_text('{"title": "changed"}')
+    (root / "content/notes/b.json").unlink()
+    (root / "content/notes/new.json").write_text("{}")
+    (root / "content/uploads").mkdir()
+    (root / "content/uploads/a.txt").write_text("text")
+    (root / f"content/uploads/a.txt{SIDECAR_SUFFIX}").write_text('{"caption": "A text"}')
+    site.refresh({PATH, "content/notes/b.json", "content/notes/new.json", "content/uploads/a.txt"})
+    listed = walk_for(contents, None)
+    assert contents.seen == (contents.applied, walk(root, contents.store.layout.roots).digest())
+    assert listed
+    assert listed.is_summary
+    assert listed.files == {}
+    (root / PATH).write_text('{"title": "changed again"}')
+    assert PATH in differing(contents)
 
 
 def test_files_are_compared_where_one_is_new_changed_or_gone(make_site: MakeSite) -> None:
