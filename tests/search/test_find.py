@@ -1,7 +1,9 @@
 """The cost of a search, and the results of a search for a phrase."""
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,10 +13,11 @@ from server.errors import BusyError, LimitError
 from server.index.budget import Budget
 from server.search.find import Results, Scope, Search
 from server.search.question import read_question
+from server.search.status import read_status
 from server.site.site import Site
 from tests.search.test_sync import fed
-from tests.sites import STRING, collection, documents, load
-from tests.waiting import computing_less_than
+from tests.sites import STRING, collection, documents, load, write
+from tests.waiting import computing_less_than, until
 
 SCOPE = Scope({"api::note.note": PUBLISHED})
 MANY = 30_000  # how often a text repeats the same word
@@ -89,3 +92,66 @@ def test_nobody_waits_without_end_for_other_searches(site: Site, monkeypatch: py
     with search._turns, pytest.raises(BusyError):
         ask(search, site, "tide")
     assert len(ask(search, site, "tide").documents) == 2
+
+
+# Notes with only two different texts. Their scores are sums of several words' scores.
+EQUAL = {
+    f"n{i * 37 % 100:02}": {"title": ("Low tide, lamp, fog", "Fog, fog, lamp, low tide")[i % 2]}
+    for i in range(100)
+}
+EQUAL_FILES = {**FILES, **documents("notes", **EQUAL)}
+ASKED = "low tide lamp fog"
+
+
+def pages(site: Site, size: int, q: str = ASKED) -> list[tuple[float, str]]:
+    """Return the results on all pages of a search, as a process that has just started finds them."""
+    search, question = Search(site.root), read_question(q, {"title", "body"}, unfinished=False)
+    found: list[tuple[float, str]] = []
+    while page := search.find(site.state, question, SCOPE, len(found), size):
+        assert page.indexed
+        if not page.documents:
+            return found
+        found += [(score, document.document_id) for score, document in page.documents]
+    raise AssertionError
+
+
+def edited(site: Site, texts: Mapping[str, Mapping[str, str]]) -> None:
+    """Change notes, and wait until the index contains them."""
+    before = read_status(site.root / ".bifolio" / "search")
+    write(site.root, documents("notes", **texts))
+    site.refresh()
+    until(
+        lambda: (now := read_status(site.root / ".bifolio" / "search")) and now != before and not now.pending
+    )
+
+
+def test_results_with_equal_scores_keep_their_order(tmp_path: Path) -> None:
+    site = load(tmp_path, EQUAL_FILES)
+    with fed(site):
+        built = pages(site, 100)
+        assert len({score for score, _ in built}) < 5
+        assert sorted(name for _, name in built) == sorted(EQUAL)
+        assert built == sorted(built, key=lambda hit: (-hit[0], hit[1]))
+        for size in (1, 7, 25, 50):
+            assert pages(site, size) == built, size
+        # Each edit writes new segments, in which whoosh numbers the notes differently.
+        for chosen in (slice(0, 30, 3), slice(50, 52), slice(0, None, 7)):
+            names = list(EQUAL)[chosen]
+            edited(site, {name: {"title": "Something else"} for name in names})
+            assert len(pages(site, 25)) == len(built) - len(names)
+            edited(site, {name: EQUAL[name] for name in names})
+            assert pages(site, 7) == built
+    shutil.rmtree(tmp_path / ".bifolio" / "search")
+    with fed(load(tmp_path, {})):
+        assert pages(site, 25) == built
+
+
+def test_hidden_documents_do_not_change_the_order_of_equal_scores(tmp_path: Path) -> None:
+    site = load(tmp_path / "one", EQUAL_FILES)
+    hidden = {f"h{i}": {"title": "Lamp, low tide at noon, at noon"} for i in range(40)}
+    other = load(
+        tmp_path / "other",
+        {**EQUAL_FILES, **collection("memo", {"title": STRING}), **documents("memos", **hidden)},
+    )
+    with fed(site), fed(other):
+        assert pages(other, 7) == pages(site, 25)

@@ -1,9 +1,10 @@
 """Index reader, which finds the best matches, counts matches, and finds similar words."""
 
-import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,53 @@ __all__ = ["VERSION", "Hits", "IndexReader"]
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
+# Scores are compared with this many decimal places. Whoosh adds the scores of a question's words in an order
+# that depends on the sizes of the index's segments, so the last digits of a sum can differ from one state of
+# the index to the next.
+SCORE_DECIMALS = 9
+
+
 @dataclass(frozen=True, slots=True)
 class Hits:
     """The best matches (each with its score and key), the number of matches in each group, and the words in
     the question that no version contains.
+
+    The matches are sorted by score, and matches with equal scores by key: content type, id and locale.
     """
 
     best: list[tuple[float, str]]
     counts: Counter[str]
     unknown: tuple[str, ...] = ()
+
+
+class _Best:
+    """The best `limit` matches. Their order depends only on their scores and keys, so that the pages of a
+    search fit together, whatever the size of a page and the state of the index.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._found: list[tuple[float, bytes]] = []  # (negated score, key); at most 2 × limit
+        self._worst = -inf  # No match with a lower score can be among the best.
+
+    def add(self, score: float, keys: Any, number: int) -> None:
+        """Add a match. `keys[number]` is its key, which is read only if the match can be among the best."""
+        if score < self._worst:
+            return
+        self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
+        if len(self._found) >= 2 * self._limit:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        self._found.sort()
+        del self._found[self._limit :]
+        if len(self._found) == self._limit:
+            self._worst = -self._found[-1][0] - 10**-SCORE_DECIMALS
+
+    def hits(self) -> list[tuple[float, str]]:
+        """Return the scores and keys, best first."""
+        self._shorten()
+        return [(-score, key.decode()) for score, key in self._found]
 
 
 class IndexReader:
@@ -50,6 +89,14 @@ class IndexReader:
     def close(self) -> None:
         """Close the index's files."""
         self._searcher.close()
+
+    @cached_property
+    def _leaves(self) -> list[tuple[Any, Any]]:
+        """The index's segments, with their columns of keys. Opening such a column takes time in proportion to
+        the number of documents.
+        """
+        leaves = (leaf for leaf, _ in self._searcher.leaf_searchers())
+        return [(leaf, leaf.reader().column_reader("key", translate=False)) for leaf in leaves]
 
     def search(
         self,
@@ -106,7 +153,7 @@ class IndexReader:
         return min(similar)[2] if similar else None
 
     def _has(self, field: str, term: str, counted: Callable[[str], bool]) -> bool:
-        for leaf, _ in self._searcher.leaf_searchers():
+        for leaf, _ in self._leaves:
             groups, reader = leaf.reader().column_reader("group"), leaf.reader()
             if (field, term.encode()) in reader:
                 ids = reader.postings(field, term.encode()).all_ids()
@@ -126,11 +173,11 @@ class IndexReader:
         number of matches in each visible group.
         """
         counts: Counter[str] = Counter()
-        best: list[tuple[float, int]] = []
+        best = _Best(limit)
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # encoded name → (name, is counted, is wanted)
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)
-        for leaf, offset in self._searcher.leaf_searchers():
+        for leaf, keys in self._leaves:
             groups = leaf.reader().column_reader("group")
             matcher = whole.matcher(leaf, context)
             while matcher.is_active():
@@ -144,14 +191,9 @@ class IndexReader:
                 if seen[1]:
                     counts[seen[0]] += 1
                 if seen[2]:
-                    item = (matcher.score(), -(offset + number))
-                    if len(best) < limit:
-                        heapq.heappush(best, item)
-                    else:
-                        heapq.heappushpop(best, item)
+                    best.add(matcher.score(), keys, number)
                 matcher.next()
-        ranked = [(score, self._searcher.stored_fields(-number)["key"]) for score, number in best]
-        return Hits(sorted(ranked, key=lambda hit: (-hit[0], hit[1])), counts)
+        return Hits(best.hits(), counts)
 
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]

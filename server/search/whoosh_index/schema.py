@@ -18,7 +18,7 @@ from whoosh import columns, fields, formats
 
 from server.search.words import NO_STEMMER, STEMMERS
 
-VERSION = f"3 whoosh {'.'.join(map(str, whoosh_version))}"
+VERSION = f"4 whoosh {'.'.join(map(str, whoosh_version))}"
 ATTRIBUTE_POSITIONS = 1 << 20  # number of positions for each attribute
 LANGUAGES = (*STEMMERS, NO_STEMMER)
 EVERY_DOCUMENT_TERM = "\0"  # All documents in a language contain this term.
@@ -42,6 +42,7 @@ def make_schema() -> Any:
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}
-    key = fields.ID(unique=True, stored=True)
+    # The column of keys (`sortable`) can be read much faster than the stored fields.
+    key = fields.ID(unique=True, stored=True, sortable=True)
     group = fields.COLUMN(columns.RefBytesColumn())
     return fields.Schema(key=key, digest=fields.STORED, group=group, **text, **head, **word)
