@@ -176,13 +176,23 @@ def _body(
                 "total": count,
             },
             "facets": {
-                "type": [{"value": names[uid], "count": n} for uid, n in types.most_common() if uid in names],
-                "locale": [{"value": locale, "count": n} for locale, n in locales.most_common()],
+                "type": _facet({names[uid]: n for uid, n in types.items() if uid in names}),
+                "locale": _facet(locales),
             },
             "didYouMean": results.suggestion,
             "index": index,
         },
     }
+
+
+def _facet(counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """Return the JSON for a facet, with the largest counts first.
+
+    Equal counts are sorted by value. The order in the index would depend on documents that the caller may not
+    see.
+    """
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [{"value": value, "count": count} for value, count in ordered]
 
 
 def _hit(document: Document, score: float, state: State, finder: Finder) -> dict[str, Any]:

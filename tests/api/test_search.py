@@ -11,8 +11,20 @@ import pytest
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
 from server.search.sync import Sync
+from server.site.site import Site
 from tests.conftest import MakeApi
-from tests.sites import STRING, Answer, Api, collection, component, documents, load, relation, translated
+from tests.sites import (
+    STRING,
+    Answer,
+    Api,
+    Files,
+    collection,
+    component,
+    documents,
+    load,
+    relation,
+    translated,
+)
 from tests.waiting import computing_less_than
 
 TEXT, RICH = {"type": "text"}, {"type": "richtext"}
@@ -75,16 +87,20 @@ roles:
 }
 
 
+def indexed_site(root: Path, files: Files) -> Site:
+    """Return a site whose search index is complete."""
+    site = load(root, files)
+    runner = Runner([sync := Sync(site, Timing())])
+    runner.start()
+    assert sync.done.wait(30)
+    runner.stop()
+    return site
+
+
 @pytest.fixture(scope="module", params=["index", "scan"])
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    site = load(tmp_path_factory.mktemp("site"), FILES)
-    if request.param == "index":
-        sync = Sync(site, Timing())
-        runner = Runner([sync])
-        runner.start()
-        assert sync.done.wait(30)
-        runner.stop()
-    api = Api.of(site)
+    root = tmp_path_factory.mktemp("site")
+    api = Api.of(indexed_site(root, FILES) if request.param == "index" else load(root, FILES))
     api.token("reader", may=["article.find", "article.readDraft", "author.find"])
     api.token("drafts", may=["article.readDraft"])
     assert indexed(api) == (request.param == "index")
@@ -195,6 +211,29 @@ def test_facets_say_what_another_choice_would_find(api: Api) -> None:
     meta = search(api, "lire tables", locale="fr").body["meta"]
     assert {f["value"]: f["count"] for f in meta["facets"]["locale"]} == {"en": 1, "fr": 1}
     assert meta["pagination"]["total"] == 1
+
+
+@pytest.mark.parametrize("newest", ["zebra", "yak", "ant"])
+def test_facets_are_sorted_by_count_and_then_by_value(tmp_path: Path, newest: str) -> None:
+    """The index contains the newest documents first."""
+    locales = "locales: {default: en, available: [en, de, fr]}\n"
+    files: Files = {"site.yaml": locales + "roles: {public: {ant: [find], yak: [find], zebra: [find]}}\n"}
+    for singular in ("zebra", "yak", "ant"):
+        year = 2026 if singular == newest else 2020
+        files |= collection(singular, {"title": STRING}, localized=True)
+        files |= {
+            f"content/{singular}s/one{locale}.json": json.dumps(
+                {"title": "Tide", "updatedAt": f"{year}-01-0{day}"}
+            )
+            for day, locale in enumerate(("", ".de", ".fr"), 1)
+        }
+    files["content/zebras/two.json"] = json.dumps({"title": "Tide", "updatedAt": "2001-01-01"})
+    api = Api.of(indexed_site(tmp_path, files))
+    assert indexed(api)
+    facets = search(api, "tide").body["meta"]["facets"]
+    assert [facet["value"] for facet in facets["type"]] == ["zebra", "ant", "yak"]
+    assert [facet["value"] for facet in facets["locale"]] == ["en", "de", "fr"]
+    api.accounts.close()
 
 
 def test_types_and_locales_narrow(api: Api) -> None:
