@@ -100,6 +100,20 @@ def test_between_the_write_and_its_commit(
     assert (committed(api)["title"], committed(api)["slug"], status(api)) == ("New", "next", "")
 
 
+@pytest.mark.parametrize("moment", ["hash_object", "fast_import"])
+def test_a_write_that_somebody_commits_first_has_no_commit_of_its_own(
+    made: Make, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    api = made(EACH)
+    mark = revert_before(monkeypatch, api, moment, "commit -qam by-hand")
+    answer = put(api, title="New")
+    monkeypatch.undo()
+    assert mark.exists()
+    assert "Bifolio-Commit" not in answer.headers
+    assert git(api.root, "log", "-1", "--format=%s").strip() == "by-hand"
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("New", "New", "")
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("moment", ["hook", "commit_tree", "update_index", "update_ref"])
 def test_where_git_itself_makes_the_commit(
