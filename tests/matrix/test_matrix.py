@@ -168,3 +168,17 @@ def test_an_operation_is_asked_by_what_its_row_says(tmp_path: Path) -> None:
     assert any("thing=" in request.path for request in made)
     assert any(request.body and "of" in request.body for request in made)
     twin.api.accounts.close()
+
+
+def test_addresses_of_hidden_users_are_guessed_except_where_a_taken_one_is_told_of(tmp_path: Path) -> None:
+    twin = make_twin(tmp_path / "site", Secrets())
+    guessed: set[str] = set()
+    for operation in (o for o in OPERATIONS if o.id in {"register", "forgotPassword", "login"}):
+        made = [make_request(Random(seed), operation, audience_of(twin)) for seed in range(200)]
+        sent = [body for request in made if isinstance(body := request.body, dict)]
+        guessed |= {
+            operation.id for body in sent for word in probes(Group.HIDDEN) if f"{word}user@" in str(body)
+        }
+        assert operation.id != "register" or any("email" in body for body in sent)
+    assert guessed == {"forgotPassword"}
+    twin.api.accounts.close()
