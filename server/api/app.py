@@ -70,7 +70,7 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 
     Because the app's `wsgi_app` is the `Entrance`, the app also handles content reads.
     """
-    identities = Identities(site.root, site.state.settings, accounts)
+    identities = Identities(site.folder, site.state.settings, accounts)
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
     app = _make(site, identities, past, watched)

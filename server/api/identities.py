@@ -20,6 +20,7 @@ from server.database.address import is_server
 from server.database.outage import Outage, reason_of
 from server.errors import NeedsThreadPool, SetupError, UnauthorizedError, UnavailableError
 from server.index.user_index import UserIndex
+from server.site.folder import SiteFolder
 
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
@@ -58,15 +59,16 @@ class Identities:
     """
 
     def __init__(
-        self, root: Path, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
+        self, folder: SiteFolder, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
         """If the accounts database is already open, pass it as `accounts`.
 
         `key` is the key that signs session tokens. It is passed so that all processes of a server use the
         same key, even if the key file changes while the server is running.
         """
-        self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
+        self._folder, self._settings, self._accounts, self._key = folder, settings, accounts, key
         self._lock = RLock()
+        self._failure = ""  # why the database file could not be opened at the last attempt
         self._opened: _Opened | None = None
         self._outage = Outage(self._open, "the accounts database")
 
@@ -111,14 +113,26 @@ class Identities:
         with self._lock:
             # Another thread may have failed to open the accounts while this thread was waiting for the lock.
             self._outage.check()
+            if not self._settings.accounts and self._folder.is_gone():
+                raise UnavailableError()  # `server.site.watch` logs the cause.
             try:
-                return self._open()
+                opened = self._open()
             except SetupError as error:
                 if is_server(self._settings.accounts):
                     self._outage.begin(reason_of(error.__cause__ or error))
                 else:
-                    log.error("%s", error)
+                    self._note_failure(str(error))
                 raise UnavailableError() from error
+            self._note_failure("")
+            return opened
+
+    def _note_failure(self, reason: str) -> None:
+        """Log why the database file can't be opened, and when it can be opened again, each only once."""
+        if reason and reason != self._failure:
+            log.error("%s", reason)
+        elif self._failure and not reason:
+            log.info("the accounts database is available again")
+        self._failure = reason
 
     def _open(self) -> "_Opened":
         """Return the open accounts. If the accounts are not open yet, or if the database file was replaced,
@@ -129,7 +143,7 @@ class Identities:
             if before is not None and before.is_current:
                 return before
             accounts = self._accounts if before is None else None
-            self._opened = _open(self._root, self._settings, accounts, self._key)
+            self._opened = _open(self._folder.root, self._settings, accounts, self._key)
             if before is not None:
                 before.directory.accounts.close()
             return self._opened
@@ -179,7 +193,7 @@ class Identities:
         if not text or (scheme != COOKIE_SCHEME and scheme.lower() != "bearer"):
             return _public(settings.roles["public"])
         if text.startswith(OWNER_PREFIX) and scheme == COOKIE_SCHEME:
-            if not is_session(self._root, text, settings.auth.session.total_seconds()):
+            if not is_session(self._folder.root, text, settings.auth.session.total_seconds()):
                 raise UnauthorizedError()
             return OWNER
         if not waits and self._opened is None and is_server(self._settings.accounts):

@@ -270,7 +270,7 @@ def make_app(
     `key` signs session tokens. `limited` is the table that counts each client's requests for the rate limit.
     """
     settings = site.state.settings
-    identities = Identities(site.root, settings, key=key)
+    identities = Identities(site.folder, settings, key=key)
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)
     watched.notices.listen(ACCOUNTS, identities.changed)
     handler = Lazy(lambda: import_module("server.api.app").handler(site, identities, past, watched))

@@ -58,22 +58,33 @@ class Sync(Job):
         """If this process holds the lock, detect changes or send a batch of versions to the writer process.
         Return the pause until the next run, in seconds.
         """
+        if self.site.folder.is_gone():  # `server.site.watch` logs this.
+            self.close()
+            return self._wait()
         try:
             session = self._session or self._lead(context.clock)
             if session is not None:
                 return session.step()
         except DamagedIndex:
             self.close()
+            if self.site.folder.is_gone():
+                return self._wait()
             log.warning("the search index is damaged; rebuilding it")
             return 0.0
         except Exception as error:
             self.close()
             if context.stopping.is_set():
                 return 0.0
+            if self.site.folder.is_gone():
+                return self._wait()
             reason = str(error) or type(error).__name__
             log.warning("the search index can't be written: %s", reason)
             self.done.set()
             raise JobFailedError(reason) from error
+        return self._wait()
+
+    def _wait(self) -> float:
+        """Return the pause until the next attempt, if nothing can be indexed in this process now."""
         self.done.set()
         return self.timing.index_lock_s
 

@@ -51,6 +51,9 @@ class Watcher(Job):
         self._polling = False  # whether the operating system can't watch the files
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
+        # the folders with content or content types at the last check, and those that have disappeared since
+        self._there: set[str] = set()
+        self._missing: set[str] = set()
         self._patrol_at = 0.0  # when the next check of all files is due, in time.monotonic()
         # 0, or if a check of all files has found a change: the time until which a notification about it must
         # arrive
@@ -82,6 +85,7 @@ class Watcher(Job):
             log.warning("the site's folder %s exists again", self.site.root)
             self._is_gone = False
             self._hints.add(None)
+        self._note_missing_folders()
         try:
             self._refresh(context.clock.monotonic())
         except Exception:
@@ -90,6 +94,19 @@ class Watcher(Job):
                 return 0.0
             raise
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
+
+    def _note_missing_folders(self) -> None:
+        """Log when a folder with content or content types disappears, and when it exists again. Such a folder
+        can be on another disk, which can be unmounted.
+        """
+        folders = {*self.site.roots, TYPES}
+        there = {folder for folder in folders if (self.site.root / folder).is_dir()}
+        for folder in sorted(self._there - there):
+            log.error("the folder %s is missing, so nothing in it is served", self.site.root / folder)
+        for folder in sorted(self._missing & there):
+            log.warning("the folder %s exists again", self.site.root / folder)
+        self._missing = (self._missing | self._there) - there
+        self._there = there
 
     def close(self) -> None:
         for thread in self._threads:

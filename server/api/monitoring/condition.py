@@ -114,7 +114,9 @@ def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
     if not site.state.settings.accounts:
-        return READY_STATUS if is_sound(database_file(site.root)) else AWAY_STATUS
+        # If the site's folder is missing, no file may be created in its place.
+        is_ready = not site.folder.is_gone() and is_sound(database_file(site.root))
+        return READY_STATUS if is_ready else AWAY_STATUS
     with suppress(ApiError):
         identities.users.get(0)
         return READ_ONLY_STATUS if identities.are_read_only else READY_STATUS

@@ -54,6 +54,8 @@ class Outgoing(Job):
 
     def run(self, context: JobContext) -> float:
         """Push the commits that are due. Return the pause until the next run, in seconds."""
+        if self._site.folder.is_gone():  # `server.site.watch` logs this.
+            return self._timing.push_s
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
         if is_waiting and not self._is_resolved():
             raise JobFailedError(self._error, self._timing.push_s)

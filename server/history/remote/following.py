@@ -68,6 +68,9 @@ class Follower(Job):
 
     def run(self, context: JobContext) -> float:
         """Fetch once if this process is the follower. Return the pause until the next run, in seconds."""
+        if self.site.folder.is_gone():  # `server.site.watch` logs this.
+            self.close()
+            return self._timing.follow_remote_s
         try:
             return self._follow(context.stopping) if self._try_lead() else self._timing.follow_remote_s
         except JobFailedError:
