@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from server.search.status import read_status
+from server.storage.helper_processes import forget_helper, start_helper
 
 # The process imports the package `server` from this folder.
 _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
@@ -71,13 +72,12 @@ class _Child:
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
         path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
-        self._process = subprocess.Popen(
+        self._process = start_helper(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(lock,),
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C must not reach this process; the server ends it.
         )
 
     def begin(self) -> None:
@@ -88,6 +88,7 @@ class _Child:
         """Kill the process, which discards uncommitted changes."""
         self._process.kill()
         self._process.wait()
+        forget_helper(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):  # Closing fails if the process has not read all of its input.
                 if pipe is not None:

@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
+from server.storage.helper_processes import end_helpers
 
 log = logging.getLogger("bifolio")
 
@@ -176,6 +177,8 @@ class Supervisor:
         except BaseException:
             log.exception("a worker failed")
         finally:
+            logging.disable()  # Jobs must not log that their helpers were killed.
+            end_helpers()
             with suppress(OSError, ValueError):
                 sys.stdout.flush()
             os._exit(status)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from server.site.loading import end_with_parent, give_back
+from server.storage.helper_processes import forget_helper, start_helper
 
 Result = TypeVar("Result")
 NICENESS = 10
@@ -33,12 +34,11 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
     `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
-    process = subprocess.Popen(
+    process = start_helper(
         [sys.executable, "-P", "-m", "server.site.background.process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # Ctrl-C reaches only the server, which then kills this process.
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -65,6 +65,7 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
             process.stdin.close()
         process.stdout.close()
         process.wait()
+        forget_helper(process)
 
 
 def _main() -> None:

@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 from server.errors import BusyError
 from server.storage.checked_json import encode_checked, read_checked
+from server.storage.helper_processes import helper, require_running
 from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
@@ -197,21 +198,18 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     file.seek(0)
-    try:
-        done = subprocess.run(
-            command,
-            stdin=file,
-            capture_output=True,
-            timeout=TIMEOUT_S,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # Ctrl-C must not interrupt it.
-        )
-    except subprocess.TimeoutExpired as error:
-        raise OSError(f"scaling took more than {TIMEOUT_S} s") from error
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip() or f"its process ended: {done.returncode}"
-        raise (UnscalableError if done.returncode in _UNSCALABLE_STATUSES else OSError)(reason)
-    return done.stdout
+    environment = {**os.environ, "PYTHONPATH": path}
+    pipe = subprocess.PIPE
+    with helper(command, stdin=file, stdout=pipe, stderr=pipe, env=environment) as process:
+        try:
+            output, errors = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"scaling took more than {TIMEOUT_S} s") from error
+    require_running()
+    if status := process.returncode:
+        reason = errors.decode(errors="replace").strip() or f"its process ended: {status}"
+        raise (UnscalableError if status in _UNSCALABLE_STATUSES else OSError)(reason)
+    return output
 
 
 def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, Any]:

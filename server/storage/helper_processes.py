@@ -1,0 +1,86 @@
+"""Helper processes: programs that do slow work for this process, such as resizing images. They are killed
+before this process exits, so that none of them outlives a stopped server.
+
+Helpers must not leave anything behind when they are killed. git is therefore not started as a helper.
+"""
+
+import errno
+import os
+import subprocess
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+END_TIMEOUT_S = 1.0  # how long to wait for a killed helper; it ends at once unless it waits for a disk
+
+
+class _Helpers:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.running: set[subprocess.Popen[bytes]] = set()
+        self.is_ending = False
+
+
+_helpers = _Helpers()
+
+
+def _forget() -> None:
+    """Forget the helpers of the parent process, after a fork."""
+    global _helpers
+    _helpers = _Helpers()
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a helper. The caller must call `forget_helper` when the helper has ended.
+
+    The options are those of `subprocess.Popen`. Raises OSError, also if this process is exiting.
+    """
+    with _helpers.lock:
+        require_running()
+        # Ctrl-C reaches only the server, which then kills its helpers.
+        process = subprocess.Popen(command, start_new_session=True, **options)
+        _helpers.running.add(process)
+    return process
+
+
+def forget_helper(process: subprocess.Popen[bytes]) -> None:
+    """Record that a helper has ended."""
+    _helpers.running.discard(process)
+
+
+@contextmanager
+def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Context manager: run a helper, and kill it at the end of the block if it is still running. For the
+    parameters and errors, see `start_helper`.
+    """
+    process = start_helper(command, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        forget_helper(process)
+
+
+def require_running() -> None:
+    """Raise OSError if this process is exiting. The result of a helper that was killed then means nothing."""
+    if _helpers.is_ending:
+        raise OSError(errno.ECANCELED, "the server is stopping")
+
+
+def end_helpers() -> None:
+    """Kill all helpers and wait until they have ended. No further helper can be started. Called just before
+    this process exits.
+    """
+    with _helpers.lock:
+        _helpers.is_ending = True
+        running = list(_helpers.running)
+    for process in running:
+        process.kill()
+    for process in running:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_TIMEOUT_S)
