@@ -1,8 +1,9 @@
 """Checks whether an actor may read drafts (spec.md 7.3)."""
 
-from server.auth.permissions import Actor, may_find, subject_of
+from server.auth.permissions import Actor, may_find, require, require_source, subject_of
 from server.documents.path_rules import Claim
-from server.schema.model import Type
+from server.errors import ForbiddenError
+from server.schema.model import Schema, Type
 
 # Values of `publicationFilter` whose results depend on drafts. They require the permission `readDraft`.
 DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
@@ -34,3 +35,25 @@ def may_see_file(actor: Actor, claim: Claim) -> bool:
     """
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
+
+
+def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
+    """Raise ForbiddenError if the actor may not read the source files of a content type's documents.
+
+    The actor needs the permission `source.read`, and the permission to read a document of the type. If
+    `draft` is set, or the content of a file determines whether it is a draft (`options.draftWhen`), the actor
+    also needs `readDraft`.
+    """
+    require_source(actor, "read", schema)
+    require(actor, type_, "find" if type_.kind == "singleType" else "findOne")
+    if (draft or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
+        raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.readDraft")
+
+
+def may_read_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> bool:
+    """Whether the actor may read the source files of a content type's documents."""
+    try:
+        require_source_of(actor, type_, schema, draft=draft)
+    except ForbiddenError:
+        return False
+    return True

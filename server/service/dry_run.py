@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from server.auth.draft_visibility import may_see_file
+from server.auth.draft_visibility import may_read_source_of
 from server.documents.path_rules import Claim, Layout
 from server.history.differences import diff_lines
 from server.index.budget import Budget
@@ -27,18 +27,22 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files, sorted by path. A file is omitted if the caller may not see the document in
-    it.
+    """Yield the changes to files, sorted by path. A file is omitted if the caller may not read its source
+    (`service.source`).
 
     Raises LimitError.
     """
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)
-        if claim is not None and may_see_file(caller.actor, claim):
+        if claim is not None and _may_see(caller, claim):
             lines = _lines(write, claim, caller.state, caller.budget)
             caller.budget.allow(sum(map(len, lines)))
             yield FileChange(write.path, _action(write), lines)
+
+
+def _may_see(caller: Caller, claim: Claim) -> bool:
+    return may_read_source_of(caller.actor, claim.type, caller.state.schema, draft=claim.draft)
 
 
 def _action(write: Write) -> str:

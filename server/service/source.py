@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import require, require_source
+from server.auth.draft_visibility import may_read_drafts, require_source_of
+from server.auth.permissions import require_source
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.ids import compose
-from server.errors import ConflictError, ForbiddenError, NotFoundError, StorageError
+from server.errors import ConflictError, NotFoundError, StorageError
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import Key
 from server.index.snapshot import Snapshot
@@ -86,13 +86,12 @@ def find_source(
     type_ = state.schema.endpoints.get(api_id)
     if type_ is None or (type_.kind == "singleType") != (document_id == ""):
         raise NotFoundError()
-    require(actor, type_, "findOne" if document_id else "find")
+    require_source_of(actor, type_, state.schema, draft=False)
     if caller.commit:
         raise ConflictError("Source files are only available in their current state, not at a past commit")
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
-    if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError()  # With a draft key, any file may contain a draft.
+    require_source_of(actor, type_, state.schema, draft=status == DRAFT)
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)

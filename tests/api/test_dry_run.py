@@ -230,6 +230,42 @@ def test_files_of_drafts_and_of_types_that_one_may_not_find_are_left_out(api: Ap
     assert trying(api, "PUT", "/api/posts/one", {"data": {"count": 2}}, "unseeing").data["files"] == []
 
 
+@pytest.mark.parametrize(
+    ("more", "shown"),
+    [
+        ([], []),
+        (["post.find"], []),
+        (["post.findOne"], ["content/posts/two.yaml"]),
+        (["post.find", "post.readDraft"], []),
+        (["post.findOne", "post.readDraft"], ["content/posts/two.draft.yaml", "content/posts/two.yaml"]),
+    ],
+)
+def test_a_file_is_shown_to_those_who_may_read_its_source(
+    api: Api, more: list[str], shown: list[str]
+) -> None:
+    api.token("clerk", may=["source.read", "tag.update", "tag.find", "post.update", *more])
+    sources = [("content/posts/two.draft.yaml", "status=draft"), ("content/posts/two.yaml", "")]
+    readable = [
+        path for path, query in sources if api.get(f"/source/posts/two?{query}", "clerk").status == 200
+    ]
+    assert readable == shown
+    written = {"method": "PUT", "path": "/api/posts/two", "body": {"data": {"count": 3}}}
+    for tried in (
+        trying(api, "PUT", "/api/posts/two", written["body"], "clerk"),
+        trying(api, "POST", "/batch", {"operations": [written]}, "clerk"),
+    ):
+        # A writer who may read drafts publishes the draft, so its file is deleted.
+        assert [file["path"] for file in tried.data["files"]] == shown
+
+
+def test_a_single_type_needs_find(api: Api) -> None:
+    body = {"data": {"title": "Home"}}
+    for action, paths in (("findOne", []), ("find", ["content/home.md"])):
+        api.token(action, may=["source.read", "home.update", f"home.{action}"])
+        tried = trying(api, "PUT", "/api/home", body, action)
+        assert [file["path"] for file in tried.data["files"]] == paths
+
+
 def test_no_hash_of_a_password_is_in_a_diff(api: Api) -> None:
     [file] = trying(api, "PUT", "/api/posts/one", {"data": {"key": "open sesame", "count": 2}}).data["files"]
     text = "\n".join(file["lines"])
