@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from server.auth.draft_visibility import may_read_drafts
-from server.auth.permissions import may_find, may_source
+from server.auth.draft_visibility import may_read_drafts, may_read_source_of
+from server.auth.permissions import may_find
 from server.documents.document import Document
 from server.errors import (
     ConflictError,
@@ -143,7 +143,13 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     settings = context.settings
     locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
     validator = Validator(
-        snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor), draft=address.draft
+        snapshot,
+        locales,
+        partial(may_find, actor),
+        partial(may_read_drafts, actor),
+        _reads_version(request, address),
+        writer.tells_private,
+        draft=address.draft,
     )
     change = validator.change(address.type, request.data, values_of(base) if base else None)
     if earlier:
@@ -157,8 +163,15 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
 def _writer(request: WriteRequest, context: Context) -> Writer:
     type_ = request.address.type
     blind = type_.draft_publish and not may_read_drafts(request.actor, type_)
-    tells_private = may_source(request.actor, "read", context.snapshot.schema)
-    return Writer(context, blind, tells_private)
+    return Writer(context, blind, _reads_private(request, request.address, context))
+
+
+def _reads_version(request: WriteRequest, address: Address) -> bool:
+    return not address.draft or may_read_drafts(request.actor, address.type)
+
+
+def _reads_private(request: WriteRequest, address: Address, context: Context) -> bool:
+    return may_read_source_of(request.actor, address.type, context.snapshot.schema, draft=address.draft)
 
 
 def _first(
@@ -228,8 +241,7 @@ def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
 
 
 def _require_match(request: WriteRequest, address: Address, context: Context) -> None:
-    shown = not address.draft or may_read_drafts(request.actor, address.type)
-    require_match(request.if_match, _current(address, context), tell=shown)
+    require_match(request.if_match, _current(address, context), tell=_reads_version(request, address))
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:

@@ -3,7 +3,7 @@ long forms.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.documents.values import identify
@@ -42,19 +42,24 @@ class Links:
 
     In both cases, existing targets whose content type is in `kept` stay in the relation, because the caller
     is not permitted to see them.
+
+    `strict` means that a position next to a target that is not in the relation is an error. If the caller
+    may not read the relation, it is not set: such a position is ignored, because an error would reveal which
+    targets the relation contains.
     """
 
     set: tuple[Target, ...] | None = None
     connect: tuple[Connect, ...] = ()
     disconnect: tuple[Target, ...] = ()
     kept: frozenset[str] = frozenset()
+    strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the targets of the relation after the change. `current` contains the targets before the
         change.
 
-        Raises ValidationError if the change places a target before or after a target that is not in the
-        relation.
+        Raises ValidationError if the change is strict and places a target before or after a target that is
+        not in the relation.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -63,7 +68,7 @@ class Links:
             remaining = tuple(target for target in current if target not in self.disconnect)
             return (self.connect[-1].target,) if self.connect else remaining[-1:]
         targets = _Sequence(current)
-        for connect in _in_order(self.connect, current):
+        for connect in _in_order(self.connect, current, strict=self.strict):
             targets.place(connect)
         removed = {*self.disconnect} - {connect.target for connect in self.connect}
         return tuple(target for target in targets if target not in removed)
@@ -138,9 +143,12 @@ class _Sequence:
         self._after[before], self._before[after] = after, before
 
 
-def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
+def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
     """Yield the targets to connect in their original order, with one exception: if the position of a target
     refers to another target in the same request, the other target is yielded first.
+
+    A position that refers to a target that is missing is an error if `strict` is set. Otherwise, the target
+    is placed at the end.
     """
     placed_targets, ready = set(targets), list[int]()
     # for each target, the indexes of the connects that must wait for it
@@ -150,12 +158,32 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
             ready.append(number)
         else:
             waiting.setdefault(connect.other, []).append(number)
+    yield from (connects[number] for number in _with_waiting(ready, connects, waiting))
+    if waiting and strict:
+        raise _misplaced([connects[number] for numbers in waiting.values() for number in numbers])
+    placed = set[int]()
+    for first in sorted(number for numbers in waiting.values() for number in numbers):
+        if first not in placed:
+            placed.add(first)
+            yield replace(connects[first], place="end", other=None)
+            target = connects[first].target
+            behind = sorted({*waiting.pop(target, ())} - placed)
+            for number in _with_waiting(behind, connects, waiting):
+                if number not in placed:
+                    placed.add(number)
+                    yield connects[number]
+
+
+def _with_waiting(
+    ready: list[int], connects: tuple[Connect, ...], waiting: dict[Target, list[int]]
+) -> Iterator[int]:
+    """Yield the indexes in `ready`, and then those of the connects that wait for their targets. The latter
+    are removed from `waiting`.
+    """
     while ready:
-        yield from (connects[number] for number in ready)
+        yield from ready
         placed = dict.fromkeys(connects[number].target for number in ready)
         ready = sorted(number for target in placed for number in waiting.pop(target, ()))
-    if waiting:
-        raise _misplaced([connects[number] for numbers in waiting.values() for number in numbers])
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:

@@ -24,6 +24,7 @@ from server.formats.text_positions import KeyPath, attribute_path
 from server.formats.tree import Tree
 from server.index.dangling import keep_dangling
 from server.index.snapshot import Snapshot
+from server.index.type_table import Table
 from server.schema.model import UPLOAD, Attribute, Type
 from server.write.body_values import default_of, read_scalar
 from server.write.faults import Fault, error_of
@@ -68,6 +69,10 @@ class Change:
     body: Mapping[str, Tree] = field(default_factory=dict)
     private: frozenset[str] = frozenset()
 
+    def lenient(self) -> "Change":
+        """Return the same change, without errors for positions (`Links.strict`)."""
+        return replace(self, links={name: replace(one, strict=False) for name, one in self.links.items()})
+
 
 def read_data(data: Tree) -> dict[str, Tree]:
     """Return the object `data` in a request body.
@@ -90,6 +95,9 @@ class Validator:
       permission, relations to documents of the content type are rejected.
     - `may_read_drafts` returns whether the caller may also see the drafts of a content type.
 
+    - `reads_version` and `reads_private` are whether the caller may read the current version, and private
+      values. The errors for all other current values must not depend on them.
+
     Relation targets that the caller may not see are treated as missing.
     """
 
@@ -97,6 +105,9 @@ class Validator:
     locales: tuple[str, ...]
     may_find: Callable[[str], bool]
     may_read_drafts: Callable[[Type], bool]
+    reads_version: bool
+    reads_private: bool
+    in_private: bool = False  # whether the values to parse are inside a private attribute
     faults: list[Fault] = field(default_factory=list)
     drafts: bool = False  # whether the content type has drafts; if it has, `status` in a target is ignored
     draft: bool = False  # whether a draft is written, for which only upper limits are checked
@@ -127,18 +138,25 @@ class Validator:
             attribute = type_.attributes.get(name)
             if attribute is None:
                 continue
+            inner = self._inside(attribute)
             if attribute.type == "relation":
-                change = self._links(attribute, tree, (name,))
+                change = inner._links(attribute, tree, (name,))
                 if change != Links():  # An object without operations changes nothing.
                     links[name] = change
                     if not type_.localized and self._stored_in_locales(attribute):
-                        by_locale[name] = self._in_each_locale(attribute, tree, (name,))
+                        by_locale[name] = inner._in_each_locale(attribute, tree, (name,))
             else:
-                values[name] = self._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
+                values[name] = inner._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
                 if name == type_.other_keys:
                     self._refuse_other_keys(type_, values[name])
         private = frozenset(self._private_names(type_, data))
         return Change(values, links, by_locale, tuple(self.faults), data, private)
+
+    def _inside(self, attribute: Attribute) -> "Validator":
+        """Return a validator for the values in an attribute. Its faults are added to those of this one."""
+        if attribute.private and not self.reads_private:
+            return replace(self, in_private=True)
+        return self
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
         """Yield the attributes in `data` that are private, or that have a private value in one of their
@@ -169,7 +187,7 @@ class Validator:
 
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
-        links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
+        links = {locale: self._links(attribute, part, path) for locale, part in parts.items()}
         # Apply changes that only remove targets first. In a one-to-one relation, the target that is added
         # last remains.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
@@ -251,9 +269,19 @@ class Validator:
         In a relation to several content types, existing targets that the caller may not see are not removed.
         """
         links = read_links(attribute, tree, path, self._resolve)
+        links = replace(links, strict=self._reads_targets(attribute))
         if attribute.polymorphic and links.set is not None:
             return replace(links, kept=self._hidden_types())
         return links
+
+    def _reads_targets(self, attribute: Attribute) -> bool:
+        """Whether the caller may read the current targets of a relation.
+
+        The current targets of a derived relation depend on the drafts of the documents that store it.
+        """
+        owner = self.snapshot.schema.types.get(attribute.target or "") if attribute.derived else None
+        reads_owners = owner is None or not owner.draft_publish or self.may_read_drafts(owner)
+        return self.reads_version and not self.in_private and reads_owners
 
     def _components_in(self, attribute: Attribute, tree: Tree) -> list[tuple[Type, Mapping[str, Tree]]]:
         items = [item for item in (tree if isinstance(tree, list) else [tree]) if isinstance(item, dict)]
@@ -327,22 +355,39 @@ class Validator:
             tree = {}  # Skipping the item would change the paths of other faults.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
-        before = _find_component(type_, tree, path, held)
+        before = self._find_component(type_, tree, path, held)
         values = []
         for i, (name, attribute) in enumerate(type_.attributes.items()):
+            inner = self._inside(attribute)
             at, current = (*path, name), before.values[i] if before else _NO_VALUE
             if name not in tree:
                 values.append(current if before else default_of(attribute))
             elif attribute.type == "relation":
-                links = self._links(attribute, tree[name], at)
+                links = inner._links(attribute, tree[name], at)
                 stored = current if before else ()
                 sent = links.apply(stored, to_many=attribute.to_many)
                 if links.set is not None:
                     sent = keep_dangling(self.snapshot, attribute, stored, sent)
                 values.append(sent)
             else:
-                values.append(self._value(attribute, tree[name], at, current))
+                values.append(inner._value(attribute, tree[name], at, current))
         return Component(type_, (before.id if before else identify(*map(str, path)), *values))
+
+    def _find_component(
+        self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
+    ) -> Component | None:
+        """Return the current component that the body changes, which is the component with the same `id`.
+
+        Return None if the body contains no id, because the component is then new. Raises ApplicationError if
+        the attribute contains no component with this id.
+        """
+        number = tree.get("id")
+        if number is None or held is None:
+            return None
+        if component := held.get((type_.uid, str(number))):
+            return component
+        name = next(str(part) for part in reversed(path) if isinstance(part, str))
+        raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
 
     def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):
@@ -391,7 +436,7 @@ class Validator:
         """Return the documentId of the document that has a version with this numeric id. Return None if the
         id is unknown.
         """
-        table = self.snapshot.tables.get(uid)
+        table = self._table(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
@@ -399,12 +444,18 @@ class Validator:
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
+    def _table(self, uid: str) -> Table | None:
+        """Return the documents of a content type. Return None if the caller may not find them. The type of a
+        neighbour, unlike that of a target, has not been checked before.
+        """
+        return self.snapshot.tables.get(uid) if self.may_find(uid) else None
+
     def _statuses(self, uid: str) -> tuple[str, ...]:
         type_ = self.snapshot.schema.types[uid]
         return (PUBLISHED, DRAFT) if self.may_read_drafts(type_) else (PUBLISHED,)
 
     def _exists(self, uid: str, document_id: str, *, published: bool) -> bool:
-        table = self.snapshot.tables.get(uid)
+        table = self._table(uid)
         if table is None:
             return False
         return any(
@@ -462,21 +513,6 @@ def _by_id(current: Any) -> _Held:
         return None
     held = current if isinstance(current, tuple) else () if current is None else (current,)
     return {(component.type.uid, str(component.id)): component for component in reversed(held)}
-
-
-def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component that the body changes, which is the component with the same `id`.
-
-    Return None if the body contains no id, because the component is then new. Raises ApplicationError if the
-    attribute contains no component with this id.
-    """
-    number = tree.get("id")
-    if number is None or held is None:
-        return None
-    if component := held.get((type_.uid, str(number))):
-        return component
-    name = next(str(part) for part in reversed(path) if isinstance(part, str))
-    raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
 
 
 def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...]:

@@ -125,7 +125,7 @@ class Writer:
         guesses = frozenset[str]() if self.tells_private else change.private
         write(self.context, published, merge.draft, new, always=bool(guesses))
         if hidden:
-            values = self.merged(address.type, document_id, values_of(hidden), change)
+            values = self.merged(address.type, document_id, values_of(hidden), change.lenient())
             write_draft(self.context, published, hidden, values, always=bool(guesses))
         before = old if address.draft or published is None else values_of(published)
         changed = {n: v for n, v in new.items() if not (same_values(v, old[n]) and same_values(v, before[n]))}

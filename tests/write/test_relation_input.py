@@ -1,5 +1,7 @@
 """Relations in a request body: how they change the existing targets."""
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -126,6 +128,20 @@ def plainly(current: str, connects: list[Connect], gone: str) -> str | None:
     return "".join(t for t in targets if t not in gone or t in {c.target for c in connects})
 
 
+@given(st.sets(TARGETS), CONNECTS)
+def test_without_errors_each_target_is_connected_wherever_the_neighbours_are(
+    current: set[str], said: list[Connect]
+) -> None:
+    connects = [c for c in said if c.target != c.other]
+    before = tuple(sorted(current))
+    links = Links(None, tuple(connects), strict=False)
+    after = links.apply(before, to_many=True)
+    assert {*after} == {*before, *(connect.target for connect in connects)}
+    assert len({*after}) == len(after)
+    with suppress(ValidationError):
+        assert after == replace(links, strict=True).apply(before, to_many=True)
+
+
 @given(st.sets(TARGETS), CONNECTS, st.sets(TARGETS))
 def test_any_change_comes_to_what_the_rules_say(
     current: set[str], said: list[Connect], gone: set[str]
@@ -146,6 +162,9 @@ LARGE = {
     "at the end": Links(None, tuple(Connect(str(i)) for i in range(COUNT))),
     "each before the next": Links(
         None, (*(Connect(f"x{i}", "before", f"x{i + 1}") for i in range(COUNT)), Connect(f"x{COUNT}"))
+    ),
+    "each before a missing one": Links(
+        None, tuple(Connect(str(i), "before", f"{i + 1}") for i in range(1, COUNT)), strict=False
     ),
     "all after one": Links(None, tuple(Connect(str(i), "after", "0") for i in range(1, COUNT))),
     "disconnected": Links(disconnect=tuple(map(str, range(1, COUNT)))),

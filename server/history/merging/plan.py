@@ -6,9 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from server.auth.draft_visibility import may_read_drafts
+from server.auth.draft_visibility import may_read_drafts, may_read_source_of
 from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
+from server.documents.document import DRAFT
 from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError
@@ -256,8 +257,15 @@ class Planner:
         [data] = hash_passwords(context.snapshot.schema, [(type_, given)])
         settings = context.settings
         locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
+        draft = three.any.status == DRAFT
+        reads_private = may_read_source_of(actor, type_, context.snapshot.schema, draft=draft)
         validator = Validator(
-            context.snapshot, locales, partial(may_find, actor), partial(may_read_drafts, actor)
+            context.snapshot,
+            locales,
+            partial(may_find, actor),
+            partial(may_read_drafts, actor),
+            reads_version=not draft or may_read_drafts(actor, type_),
+            reads_private=reads_private,
         )
         change = validator.change(type_, data, values)
         if change.faults:

@@ -1,0 +1,232 @@
+"""Callers who may write values that they may not read: the response to a write must not depend on these
+values. Each request is sent to twin sites, which differ only in such values.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sites import STRING, Answer, Api, collection, component, make, relation
+
+Data = Mapping[str, Any]
+PRIVATE = {**STRING, "private": True}
+MORPH = {"type": "relation", "relation": "morphToMany"}
+BOX = {"type": "component", "component": "x.box"}
+REQUIRED = {**STRING, "required": True}
+TYPES: Mapping[str, str] = {
+    **component("x.inner", {"label": STRING, "code": PRIVATE}),
+    **component(
+        "x.box",
+        {
+            "label": REQUIRED,
+            "code": PRIVATE,
+            "tags": relation("manyToMany", "tag"),
+            "ptags": relation("manyToMany", "tag", private=True),
+            "pinner": {"type": "component", "component": "x.inner", "private": True},
+        },
+    ),
+    **component("x.plain", {"label": STRING}),
+    **component("x.link", {"label": STRING, "vault": relation("manyToOne", "vault")}),
+    **collection("vault", {"title": STRING}),
+    **collection(
+        "tag",
+        {
+            "name": STRING,
+            "posts": relation("manyToMany", "post", mappedBy="tags"),
+            "parts": relation("manyToMany", "post", mappedBy="ptags", private=True),
+        },
+    ),
+    **collection(
+        "post",
+        {
+            "title": STRING,
+            "lead": STRING,
+            "secret": PRIVATE,
+            "pin": {"type": "password"},
+            "tags": relation("manyToMany", "tag", inversedBy="posts"),
+            "ptags": relation("manyToMany", "tag", inversedBy="parts", private=True),
+            "nexts": relation("manyToMany", "post"),
+            "about": MORPH,
+            "boxes": {**BOX, "repeatable": True},
+            "plains": {"type": "component", "component": "x.plain", "repeatable": True},
+            "links": {"type": "component", "component": "x.link", "repeatable": True},
+            "pbox": {**BOX, "private": True},
+            "pboxes": {**BOX, "repeatable": True, "private": True},
+            "pzone": {"type": "dynamiczone", "components": ["x.box", "x.inner"], "private": True},
+        },
+        drafts=True,
+    ),
+}
+TIMES = dict.fromkeys(("createdAt", "updatedAt", "publishedAt"), "2024-02-29T10:20:30.000Z")
+WRITER = [f"{name}.{action}" for name in ("tag", "post") for action in ("find", "findOne", "update")]
+POST, DRAFT, TAG = "/api/posts/a?populate=*", "/api/posts/a?status=draft", "/api/tags/t2?populate=*"
+
+
+def document(**values: object) -> str:
+    return json.dumps({**values, **TIMES}, indent=1)
+
+
+def files(other: bool) -> dict[str, str | bytes]:
+    """Return the files of a twin site."""
+    inner = {"label": "l", "code": "zwei" if other else "one"}
+    ptags = ["t2"] if other else ["t1"]
+    box = {"label": "l", "code": inner["code"], "tags": ["t1"], "ptags": ptags}
+    private = {
+        "secret": "zwei" if other else "one",
+        "ptags": ptags,
+        "about": [
+            {"__type": "api::tag.tag", "documentId": "t1"},
+            *([{"__type": "api::vault.vault", "documentId": "v1"}] if other else []),
+        ],
+        "boxes": [{**box, **({"pinner": inner} if other else {})}],
+        "plains": [{"label": "l"}],
+        "links": [{"label": "l", "vault": "v1" if other else "v0"}],
+        "pbox": {**box, "tags": ptags} if other else None,
+        "pboxes": [{**box, "tags": ptags}] * (3 if other else 1),
+        "pzone": [{"__component": "x.inner" if other else "x.box", **inner}],
+    }
+    draft = {"tags": ["t2"] if other else ["t1"], "boxes": [{**box, "tags": ptags}] * (2 if other else 1)}
+    return {
+        **TYPES,
+        **{f"content/tags/{t}.json": document(name=t) for t in ("t1", "t2", "t3")},
+        **{f"content/vaults/{v}.json": document(title=v) for v in ("v0", *(["v1"] if other else []))},
+        "content/posts/a.json": document(title="A", tags=["t1", "t2"], nexts=["b"], **private),
+        "content/posts/a.draft.json": document(title="hidden", **{**private, **draft}),
+        "content/posts/b.json": document(title="B", tags=["t1"], **private),
+        "content/posts/c.json": document(title="C", tags=[], **private),
+        "content/posts/c.draft.json": document(title="C", **{**private, "tags": ["t2"] if other else []}),
+    }
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Two sites that differ only in values that "writer" may not read."""
+
+    apis: tuple[Api, Api]
+
+    def put(self, path: str, data: Data, who: str = "writer", **headers: str) -> Answer:
+        """Send a request to both sites. The responses must be the same. Return the first one."""
+        answers = [
+            api.put(path, data, who, headers={n.replace("_", "-"): v for n, v in headers.items()})
+            for api in self.apis
+        ]
+        first, second = (_plain(answer) for answer in answers)
+        assert first == second
+        assert "not connected" not in first
+        return answers[0]
+
+
+def _plain(answer: Answer) -> str:
+    """Return a response without the time and the version, which identifies private values to writers."""
+    text = re.sub(r"20(2[6-9]|[3-9]\d)-[\dT:.-]+Z", "<now>", answer.text)
+    text = re.sub(r'"version":"[0-9a-f]{32}"', '"version":<version>', text)
+    return f"{answer.status} {bool(answer.headers.get('ETag'))} {text}"
+
+
+@pytest.fixture
+def twins(tmp_path: Path) -> Twins:
+    first, second = (make(tmp_path / str(other), files(other)) for other in (False, True))
+    for api in (first, second):
+        api.token("writer", may=WRITER)
+        api.token("editor", may=[*WRITER, "post.readDraft", "source.read"])
+    return Twins((first, second))
+
+
+def place(target: str, other: str, **more: object) -> dict[str, Any]:
+    return {"connect": [{"documentId": target, "position": {"after": other}, **more}]}
+
+
+def stored(api: Api, path: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(api.read(f"content/{path}"))
+    return found
+
+
+# --- positions in relations -----------------------------------------------------------------------
+
+_CYCLE = {
+    "connect": [
+        {"documentId": "t1", "position": {"after": "t2"}},
+        {"documentId": "t2", "position": {"after": "t1"}},
+    ]
+}
+
+
+@pytest.mark.parametrize("other", ["t1", "t2", "t3", "nope"])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [(POST, "ptags"), (DRAFT, "ptags"), (DRAFT, "tags"), ("/api/posts/c?status=draft", "tags")],
+)
+def test_a_position_in_a_relation_that_one_may_not_read_tells_nothing(
+    twins: Twins, path: str, name: str, other: str
+) -> None:
+    assert twins.put(path, {name: place("t3", other)}).status == (400 if other in ("t3", "nope") else 200)
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        (POST, {"ptags": _CYCLE}),
+        (DRAFT, {"tags": _CYCLE}),
+        (POST, {"pbox": {"label": "l", "tags": place("t3", "t1")}}),
+        (POST, {"pboxes": [{"label": "l", "tags": place("t3", "t1"), "ptags": place("t3", "t2")}]}),
+        (POST, {"pzone": [{"__component": "x.box", "label": "l", "tags": place("t3", "t1")}]}),
+        (POST, {"boxes": [{"label": "l", "ptags": place("t3", "t1")}]}),
+        (POST, {"tags": place("t3", "t1")}),  # The hidden draft of the second site lacks t1.
+        (TAG, {"posts": place("b", "c")}),
+        (TAG, {"parts": place("b", "a")}),
+        (TAG, {"parts": place("c", "b")}),
+    ],
+)
+def test_a_position_elsewhere_tells_nothing(twins: Twins, path: str, data: Data) -> None:
+    assert twins.put(path, data).status == 200
+
+
+def test_a_position_in_a_component_that_is_kept_tells_nothing(twins: Twins) -> None:
+    first = twins.apis[0].get(POST, "writer").data["boxes"][0]["id"]
+    for name, status in (("ptags", ""), ("ptags", "&status=draft"), ("tags", "&status=draft")):
+        for other in ("t1", "t2"):
+            data = {"boxes": [{"id": first, "label": "l", name: place("t3", other)}]}
+            assert twins.put(POST + status, data).status == 200
+    readable = {"boxes": [{"id": first, "label": "l", "tags": place("t3", "t1")}]}
+    assert twins.put(POST, readable).status == 200
+
+
+def test_a_neighbour_of_a_hidden_type_tells_nothing(twins: Twins) -> None:
+    for other in ("v0", "v1", "nope", 5):
+        neighbour = {"after": other, "__type": "api::vault.vault"}
+        connect = [{"__type": "api::tag.tag", "documentId": "t3", "position": neighbour}]
+        assert twins.put(POST, {"about": {"connect": connect}}).status == 400
+
+
+def test_a_position_is_applied_if_the_neighbour_is_there_and_ignored_otherwise(twins: Twins) -> None:
+    first, second = twins.apis
+    twins.put(POST, {"ptags": {"connect": ["t3"]}})
+    connect = [
+        {"documentId": "t2", "position": {"before": "t1"}},
+        {"documentId": "t1", "position": {"before": "t3"}},
+    ]
+    twins.put(POST, {"ptags": {"connect": connect}})
+    assert stored(first, "posts/a.json")["ptags"] == ["t2", "t1", "t3"]
+    assert stored(second, "posts/a.json")["ptags"] == ["t2", "t1", "t3"]
+    twins.put(POST, {"ptags": ["t3"]})
+    twins.put(POST, {"ptags": _CYCLE})
+    assert stored(first, "posts/a.json")["ptags"] == ["t3", "t1", "t2"]
+
+
+def test_who_may_read_the_relation_is_told(twins: Twins) -> None:
+    [api, _] = twins.apis
+    for who in ("editor", "full"):
+        for path, data in (
+            (POST, {"ptags": place("t3", "t2")}),
+            (DRAFT, {"tags": place("t3", "t2")}),
+            (TAG, {"posts": place("b", "c")}),
+            (TAG, {"posts": {"connect": place("b", "c")["connect"] + place("c", "b")["connect"]}}),
+        ):
+            assert api.put(path, data, who).status == 400, (who, path, data)
+    refused = api.put("/api/posts/b", {"tags": place("t3", "t2")}, "writer")
+    assert "not connected" in refused.error["message"]
