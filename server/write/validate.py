@@ -371,23 +371,37 @@ class Validator:
                 values.append(sent)
             else:
                 values.append(inner._value(attribute, tree[name], at, current))
-        return Component(type_, (before.id if before else identify(*map(str, path)), *values))
+        return Component(type_, (before.id if before else self._new_id(type_, tree, path), *values))
 
     def _find_component(
         self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
     ) -> Component | None:
         """Return the current component that the body changes, which is the component with the same `id`.
 
-        Return None if the body contains no id, because the component is then new. Raises ApplicationError if
-        the attribute contains no component with this id.
+        Return None if the component is new, because the body contains no id. An id that the attribute does
+        not contain is an error, but ids can be computed, so the error would reveal which components there
+        are. In a version that the caller may not read, an unknown id is therefore ignored. In a private
+        attribute, all ids are ignored: otherwise, the checks of the values would reveal a known id.
+        Raises ApplicationError.
         """
         number = tree.get("id")
-        if number is None or held is None:
+        if number is None or held is None or self.in_private:
             return None
-        if component := held.get((type_.uid, str(number))):
-            return component
-        name = next(str(part) for part in reversed(path) if isinstance(part, str))
-        raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
+        component = held.get((type_.uid, str(number)))
+        if component is None and self.reads_version:
+            name = next(str(part) for part in reversed(path) if isinstance(part, str))
+            raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
+        return component
+
+    def _new_id(self, type_: Type, tree: Mapping[str, Tree], path: KeyPath) -> int:
+        """Return the id of a new component.
+
+        If an unknown id was ignored, the new id depends only on it, so that items with the same id are
+        repetitions whether the id is known or not.
+        """
+        number = tree.get("id")
+        is_ignored = number is not None and not self.reads_version and not self.in_private
+        return identify(type_.uid, str(number)) if is_ignored else identify(*map(str, path))
 
     def _zone(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> tuple[Component, ...]:
         if not isinstance(tree, list):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from server.schema.model import Type
 from tests.sites import STRING, Answer, Api, collection, component, make, relation
 
 Data = Mapping[str, Any]
@@ -230,3 +231,66 @@ def test_who_may_read_the_relation_is_told(twins: Twins) -> None:
             assert api.put(path, data, who).status == 400, (who, path, data)
     refused = api.put("/api/posts/b", {"tags": place("t3", "t2")}, "writer")
     assert "not connected" in refused.error["message"]
+
+
+# --- ids of components ----------------------------------------------------------------------------
+
+
+def ids(api: Api, name: str, status: str) -> list[int]:
+    """Return the ids of the components in an attribute, as one can compute them."""
+    type_: Type = api.site.state.schema.endpoints["posts"]
+    found = api.site.state.snapshot.get(type_, "a", "en", status)
+    assert found is not None
+    value = found.get(name)
+    return [one.id for one in (value if isinstance(value, tuple) else (value,)) if one is not None]
+
+
+@pytest.mark.parametrize("status", ["published", "draft"])
+@pytest.mark.parametrize("name", ["pbox", "pboxes", "pzone", "boxes"])
+@pytest.mark.parametrize("label", [{"label": "new"}, {}])
+def test_the_id_of_a_component_that_one_may_not_read_tells_nothing(
+    twins: Twins, name: str, status: str, label: Data
+) -> None:
+    known = {one for api in twins.apis for one in ids(api, name, status)} | {17}
+    if name == "boxes" and status == "published":
+        return  # The writer may read it.
+    for number in known:
+        for uid in ("x.box", "x.inner") if name == "pzone" else ("x.box",):
+            item: dict[str, Any] = {
+                "id": number,
+                **label,
+                **({"__component": uid} if name == "pzone" else {}),
+            }
+            for data in [item] if name == "pbox" else [[item], [item, item]]:
+                twins.put(f"/api/posts/a?status={status}", {name: data, "title": "x"})
+
+
+def test_the_id_of_a_private_component_inside_another_tells_nothing(twins: Twins) -> None:
+    [first, second] = twins.apis
+    box = ids(first, "boxes", "published")
+    type_ = second.site.state.schema.endpoints["posts"]
+    found = second.site.state.snapshot.get(type_, "a", "en", "published")
+    assert found is not None
+    inner = next(value.id for value in found.get("boxes")[0].values if getattr(value, "id", None))
+    for number in (inner, 17):
+        data = {"boxes": [{"id": box[0], "label": "l", "pinner": {"id": number, "label": "new"}}]}
+        assert twins.put(POST, data).status == 200
+
+
+def test_an_unknown_id_is_a_new_component_and_a_known_one_of_a_draft_is_kept(twins: Twins) -> None:
+    [api, _] = twins.apis
+    [known] = ids(api, "boxes", "draft")
+    assert (
+        twins.put(DRAFT, {"boxes": [{"id": known, "label": "new"}, {"id": 17, "label": "17"}]}).status == 200
+    )
+    [kept, new] = stored(api, "posts/a.draft.json")["boxes"]
+    assert (kept["label"], kept["code"], new["label"], new.get("code")) == ("new", "one", "17", None)
+
+
+def test_who_may_read_the_components_is_told_of_an_unknown_id(twins: Twins) -> None:
+    [api, _] = twins.apis
+    for name in ("boxes", "pboxes"):
+        refused = api.put(POST, {name: [{"id": 17, "label": "x"}]}, "editor")
+        assert "not related to the entity" in refused.error["message"]
+    refused = api.put(POST, {"boxes": [{"id": 17, "label": "x"}]}, "writer")
+    assert "not related to the entity" in refused.error["message"]
