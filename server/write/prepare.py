@@ -29,6 +29,7 @@ from server.index.user_index import join
 from server.write import publication
 from server.write.context import Context, values_of
 from server.write.precondition import is_named, require_match, version_of
+from server.write.readable import Reading
 from server.write.rebase import earlier_version, rebase
 from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
@@ -155,6 +156,8 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
     if earlier:
         return address, rebase(request, writer, change, earlier)
     if first and current:
+        if not _reads_merged(request, address, context):
+            raise OvertakenError(details=_names(address, current))
         with _naming_document(address, current):
             return address, rebase(request, writer, change, first, [current])
     return address, change
@@ -172,6 +175,17 @@ def _reads_version(request: WriteRequest, address: Address) -> bool:
 
 def _reads_private(request: WriteRequest, address: Address, context: Context) -> bool:
     return may_read_source_of(request.actor, address.type, context.snapshot.schema, draft=address.draft)
+
+
+def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
+    """Whether the caller may read everything that a merge of the request compares.
+
+    If not, the request is not merged. Otherwise, the caller could find out with a guessed value whether it
+    conflicts with a value that the caller may not read.
+    """
+    private = _reads_private(request, address, context)
+    reading = Reading(request.actor, context.snapshot.schema, private)
+    return _reads_version(request, address) and reading.covers(address.type, request.data)
 
 
 def _first(
@@ -248,12 +262,13 @@ def _earlier(request: WriteRequest, address: Address, context: Context) -> Docum
     """Return the version that the client has edited, if the document has been changed since. The request must
     then be merged with the later changes.
 
-    Return None if no merge is necessary, or if the caller is not permitted to find out whether the document
-    has a draft.
+    Return None if no merge is necessary, or if the caller is not permitted to read everything that the merge
+    would compare.
     """
     current = _current(address, context)
-    may_learn = not address.draft or may_read_drafts(request.actor, address.type)
-    if request.if_match is None or current is None or not may_learn or is_named(request.if_match, current):
+    if request.if_match is None or current is None or is_named(request.if_match, current):
+        return None
+    if not _reads_merged(request, address, context):
         return None
     return earlier_version(request.if_match, current, address, context)
 

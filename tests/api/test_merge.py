@@ -498,13 +498,10 @@ def test_relations_to_what_the_writer_may_not_find_are_not_told(api: Api) -> Non
     api.token("writer", may=["page.find", "page.findOne", "page.update"])
     first = api.get(f"{ONE}?populate=*", "writer")
     edit(api, tag="f", quotes=[{"text": "theirs", "by": "ann", "tag": "f"}, {"text": "q1", "by": "bob"}])
-    cleared = merge(api, first.headers["ETag"], {"tag": None}, who="writer")
-    assert (cleared.status, cleared.error["message"]) == (400, "Invalid key tag")
     data = {"quotes": [{"id": first.data["quotes"][0]["id"], "text": "ours"}]}
-    refused = merge(api, first.headers["ETag"], data, who="writer")
-    rows = {row["attribute"]: row for row in refused.error["details"]["conflicts"]}
-    assert "tag" not in rows["quotes"]["theirs"][0]
-    assert '"F"' not in refused.text
+    for each in ({"tag": None}, data):  # not merged, because the merge would compare hidden relations
+        refused = merge(api, first.headers["ETag"], each, who="writer")
+        assert (refused.status, refused.error["details"].keys()) == (412, {"version"})
     shown = merge(api, first.headers["ETag"], {"tag": None}).error["details"]["conflicts"]
     assert [row["theirs"]["name"] for row in shown] == ["F"]
 

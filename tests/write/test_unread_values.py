@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from server.schema.model import Type
 from tests.sites import STRING, Answer, Api, collection, component, make, relation
 
 Data = Mapping[str, Any]
@@ -238,7 +237,7 @@ def test_who_may_read_the_relation_is_told(twins: Twins) -> None:
 
 def ids(api: Api, name: str, status: str) -> list[int]:
     """Return the ids of the components in an attribute, as one can compute them."""
-    type_: Type = api.site.state.schema.endpoints["posts"]
+    type_ = api.site.state.schema.endpoints["posts"]
     found = api.site.state.snapshot.get(type_, "a", "en", status)
     assert found is not None
     value = found.get(name)
@@ -294,3 +293,86 @@ def test_who_may_read_the_components_is_told_of_an_unknown_id(twins: Twins) -> N
         assert "not related to the entity" in refused.error["message"]
     refused = api.put(POST, {"boxes": [{"id": 17, "label": "x"}]}, "writer")
     assert "not related to the entity" in refused.error["message"]
+
+
+# --- merges ---------------------------------------------------------------------------------------
+
+
+def change(twins: Twins, path: str = "posts/b.json", **values: object) -> None:
+    """Change a document by hand. The second site gets a different value for each private attribute."""
+    for number, api in enumerate(twins.apis):
+        edited = {**stored(api, path), **values}
+        if number:
+            edited |= {"secret": "other", "ptags": ["t3"], "pin": "other", "pboxes": []}
+            edited["boxes"] = [{**box, "code": "other"} for box in edited["boxes"]]
+            edited["links"] = [{**link, "vault": "v0"} for link in edited["links"]]
+            edited["about"] = [*edited["about"][:1], {"__type": "api::vault.vault", "documentId": "v2"}]
+        (api.root / "content" / path).write_text(json.dumps(edited, indent=1))
+        api.site.refresh()
+
+
+def merged(twins: Twins, path: str, tags: list[str], data: Data, prefer: str = "merge") -> list[Answer]:
+    headers = [{"If-Match": tag, **({"Prefer": prefer} if prefer else {})} for tag in tags]
+    return [
+        api.put(path, data, "writer", headers=each) for api, each in zip(twins.apis, headers, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"secret": "guess"},
+        {"secret": "one"},
+        {"secret": "other"},
+        {"title": "New", "secret": "zwei"},
+        {"ptags": ["t3"]},
+        {"ptags": {"connect": ["t3"]}},
+        {"pin": "a password"},
+        {"pboxes": []},
+        {"boxes": []},
+        {"boxes": [{"label": "l", "code": "other"}]},
+        {"boxes": [{"label": "new"}]},
+        {"links": []},
+        {"links": [{"label": "new"}]},
+        {"about": []},
+        {"about": [{"__type": "api::tag.tag", "documentId": "t2"}]},
+    ],
+)
+def test_what_one_may_not_read_is_not_merged(twins: Twins, data: Data) -> None:
+    path = "/api/posts/b"
+    tags = [api.get(path, "writer").headers["ETag"] for api in twins.apis]
+    change(twins, lead="theirs")
+    expected = merged(twins, path, tags, data, "")
+    found = merged(twins, path, tags, data)
+    assert [answer.status for answer in found] == [412, 412]
+    assert [answer.text for answer in found] == [answer.text for answer in expected]
+    assert len({_plain(answer) for answer in found}) == 1
+    batch = {"method": "PUT", "path": path, "body": {"data": data}, "prefer": "merge"}
+    for api, tag in zip(twins.apis, tags, strict=True):
+        answer = api.ask("POST", "/batch", "writer", json={"operations": [{**batch, "ifMatch": tag}]})
+        assert (answer.status, answer.error["details"].keys()) == (412, {"operation", "version"})
+
+
+def test_what_one_may_read_is_merged_beside_it(twins: Twins) -> None:
+    tags = [api.get("/api/posts/b", "writer").headers["ETag"] for api in twins.apis]
+    change(twins, lead="theirs")
+    for data in ({"title": "Ours"}, {"lead": "ours"}, {"plains": [{"label": "ours"}]}, {"tags": ["t3"]}):
+        found = merged(twins, "/api/posts/b?fields=title,lead", tags, data)
+        assert len({_plain(answer) for answer in found}) == 1
+        assert found[0].status == (412 if "lead" in data else 200)
+
+
+def test_a_draft_that_one_may_not_read_is_not_merged(twins: Twins) -> None:
+    tags = [api.get("/api/posts/a?status=draft").headers["ETag"] for api in twins.apis]
+    change(twins, "posts/a.draft.json", title="theirs")
+    found = merged(twins, DRAFT, tags, {"lead": "ours"})
+    assert len({_plain(answer) for answer in found}) == 1
+    assert (found[0].status, found[0].error["details"]) == (412, {})
+
+
+def test_private_values_are_merged_for_those_who_may_read_them(twins: Twins) -> None:
+    [api, _] = twins.apis
+    tag = api.get("/api/posts/b", "editor").headers["ETag"]
+    change(twins, lead="theirs")
+    headers = {"If-Match": tag, "Prefer": "merge"}
+    assert api.put("/api/posts/b", {"secret": "ours"}, "editor", headers=headers).status == 200

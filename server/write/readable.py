@@ -1,0 +1,59 @@
+"""Whether a caller may read everything in an attribute.
+
+The response to a write must not depend on values that the caller may not read. A merge compares the values of
+all attributes in the body, so it is only possible if the caller may read all of them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from server.auth.draft_visibility import may_see_all
+from server.auth.permissions import Actor
+from server.schema.model import Attribute, Schema, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a caller may read. `private` is whether this includes private values."""
+
+    actor: Actor
+    schema: Schema
+    private: bool
+
+    def covers(self, type_: Type, names: Iterable[str]) -> bool:
+        """Whether the caller may read everything that these attributes of a type can contain, including the
+        attributes of components and the targets of relations. Unknown attributes are ignored.
+        """
+        return self._covers(type_.attributes, names, frozenset())
+
+    def _covers(
+        self, attributes: Mapping[str, Attribute], names: Iterable[str], outer: frozenset[str]
+    ) -> bool:
+        found = (attributes[name] for name in names if name in attributes)
+        return all(self._covers_attribute(attribute, outer) for attribute in found)
+
+    def _covers_attribute(self, attribute: Attribute, outer: frozenset[str]) -> bool:
+        """`outer` contains the components around the attribute, because a component can contain itself."""
+        if not self.private and not attribute.visible:
+            return False
+        if attribute.type == "relation":
+            return all(map(self._covers_target, self._targets(attribute))) and self._covers_owner(attribute)
+        components = {*attribute.components, *filter(None, [attribute.component])} - outer
+        return all(
+            self._covers(attributes, attributes, outer | components)
+            for attributes in (self.schema.types[uid].attributes for uid in components)
+        )
+
+    def _targets(self, attribute: Attribute) -> Iterable[Type]:
+        if attribute.polymorphic:
+            return self.schema.content_types
+        return filter(None, [self.schema.types.get(attribute.target or "")])
+
+    def _covers_target(self, type_: Type) -> bool:
+        return may_see_all(self.actor, type_)
+
+    def _covers_owner(self, attribute: Attribute) -> bool:
+        """Whether the caller may read the attribute in which a derived relation is stored."""
+        owner = self.schema.types.get(attribute.target or "")
+        owning = owner.attributes.get(attribute.mapped_by or "") if owner else None
+        return self.private or owning is None or owning.visible
