@@ -42,10 +42,12 @@ def free_path(
 
     The file of a single type has the type's singular name. For a collection type, the file name is the first
     of these that is available: the name that `options.fileName` specifies, the value of the uid attribute,
-    `otherwise`, the document's id. If the name is already used, the document's id is appended.
+    `otherwise`, the document's id. If the name is already used, the document's id is appended. A private uid
+    is not used, because callers who may not read private values can see file names.
     """
     type_ = address.type
-    uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
+    uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
+    uid = next((values[a.name] for a in uids), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid

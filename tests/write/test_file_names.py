@@ -108,3 +108,14 @@ def test_names_that_differ_in_case_alone_get_names_that_do_not(make_api: MakeApi
     names = [path.name for path in (api.root / "pages").iterdir()]
     assert len({name.casefold() for name in names}) == len(names) == 4
     assert {page["slug"] for page in api.get("/api/pages").data} == {"Red", "RED", "red", "rED"}
+
+
+def test_a_private_uid_is_in_no_file_name(make_api: MakeApi) -> None:
+    """Callers who may not read private values can see file names, for example in the history."""
+    api = make_api(collection("page", {"title": STRING, "code": {"type": "uid", "private": True}}))
+    api.token("reader", may=["page.find", "page.findOne", "history.read"])
+    made = api.post("/api/pages", {"title": "New", "code": "a-secret"})
+    assert api.files == {f"pages/{made.data['documentId']}.md"}
+    assert "a-secret" in api.read(f"content/pages/{made.data['documentId']}.md")
+    second = api.post("/api/pages?status=draft", {"title": "Other"})
+    assert f"pages/{second.data['documentId']}.md" in api.files
