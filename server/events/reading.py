@@ -13,7 +13,7 @@ from server.errors import ForbiddenError, ValidationError
 from server.events.database import EventDatabase
 from server.events.model import KINDS, Counts, Event
 from server.events.resume import require_kept
-from server.schema.model import UPLOAD, Attribute, Schema
+from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
@@ -35,11 +35,11 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     if event.hidden and not actor.everything:
         return None
     if event.counts is not None:
-        counts = _visible_counts(event.counts, actor)
+        counts = _visible_counts(event.counts, actor, schema)
         return replace(event, counts=counts) if counts else None
-    if not _may_see(actor, event.uid, event.status):
-        return None
     type_ = schema.types.get(event.uid)
+    if not _may_see(actor, event.uid, event.status) or _depends_on_draft(event.kind, type_, actor):
+        return None
     names = event.changed or ()
     links = dict(event.links)
     known = tuple(
@@ -79,11 +79,26 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
     return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
 
-def _visible_counts(counts: Counts, actor: Actor) -> Counts:
+def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
+    """Whether an event reveals something about a draft that the actor may not read.
+
+    A change to a published version has the event `entry.publish`. The event `entry.update` is added only if
+    the draft, if there is one, has changed too.
+    """
+    has_drafts = type_ is not None and type_.draft_publish
+    return kind == "entry.update" and has_drafts and not has_draft_permission(actor, type_.uid)
+
+
+def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
     visible_counts: dict[str, Mapping[str, Mapping[str, int]]] = {}
     for uid, by_status in counts.items():
-        seen = {status: kinds for status, kinds in by_status.items() if _may_see(actor, uid, status)}
-        if seen:
+        type_ = schema.types.get(uid)
+        seen = {
+            status: {kind: n for kind, n in kinds.items() if not _depends_on_draft(kind, type_, actor)}
+            for status, kinds in by_status.items()
+            if _may_see(actor, uid, status)
+        }
+        if any(seen.values()):
             visible_counts[uid] = seen
     return visible_counts
 
