@@ -1,4 +1,4 @@
-"""A matrix test for leaks: every API operation is called with seven identities, on sites that differ only in
+"""A matrix test for leaks: every API operation is called with eight identities, on sites that differ only in
 secrets.
 
 Such sites are called twins: they differ only in secrets that the identity may not see. Therefore their

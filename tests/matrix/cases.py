@@ -12,8 +12,9 @@ from typing import Any
 from server.api.operations.table import OPERATIONS
 from server.auth.users import Users
 from tests.matrix.probes import reads
-from tests.matrix.requests import KNOWN_TAG, Request
-from tests.matrix.sites import USERS, Identity, Twin, document
+from tests.matrix.requests import GUESSES, KNOWN_TAG, Request
+from tests.matrix.secrets import Group, probes
+from tests.matrix.sites import USERS, Identity, Twin, article, document
 
 Prepared = Mapping[str, Any]  # the values of placeholders in a request, such as "<code>"
 Prepare = Callable[[Twin, Identity, int], Prepared]
@@ -146,6 +147,16 @@ def tag_of(path: str, text: str = "") -> Prepare:
     return prepare
 
 
+def overtaken(twin: Twin, identity: Identity, number: int) -> Prepared:
+    """Read the entity tag of an article, and change the article's private values by hand."""
+    answer = twin.api.get("/api/articles/a3", identity.name)
+    secret = twin.secrets.text(Group.PRIVATE, "later")
+    box = {"label": "A label", "code": secret, "vault": "v1"}
+    changed = article(twin.secrets, "Article three", body="New", secret=secret, box=box, tag=None, about=[])
+    twin.write({"content/articles/a3.json": changed})
+    return {"tag": answer.headers.get("ETag", '"none"')}
+
+
 def present(twin: Twin, identity: Identity, number: int) -> Prepared:
     """Report the identity as present in a document."""
     body = {"type": "article", "documentId": "a1"}
@@ -213,6 +224,26 @@ def _of_content() -> Iterator[Case]:
     home = {"method": "PUT", "path": "/api/home", "body": {"data": {"title": "New home"}}}
     yield _send("batch", "/batch", {"operations": [home]})
     yield _send("undoWrite", "/batch/undo/<undo>", None, undo)
+
+
+def _guesses() -> Iterator[Case]:
+    """Yield writes with values that depend on current values, which the caller may not read."""
+    for data in GUESSES:
+        tags = data.keys() & {"parts", "fans"}
+        for path in ("/api/tags/t1", "/api/tags/t2") if tags else ("/api/articles/a1", "/api/articles/a2"):
+            yield _send("updateDocument", path, {"data": data})
+        if not tags:
+            yield _send("updateDocument", "/api/articles/a1?status=draft", {"data": data})
+    merge = {**_TAG, "Prefer": "merge"}
+    later = {"secret": f"{probes(Group.PRIVATE)[0]}later"}
+    for data in ({"title": "Ours"}, later, {"box": {"label": "x", "code": later["secret"]}}, {"box": None}):
+        yield _send("updateDocument", "/api/articles/a3", {"data": data}, overtaken, headers=merge)
+    operation = {"method": "PUT", "path": "/api/articles/a3", "ifMatch": "<tag>", "prefer": "merge"}
+    yield _send("batch", "/batch", {"operations": [{**operation, "body": {"data": later}}]}, overtaken)
+    move = {"data": {"articles": []}}
+    yield _send("updateDocument", "/api/tags/t1?dryRun=true", move)
+    moves = [{"method": "PUT", "path": "/api/tags/t1", "body": move}]
+    yield _send("batch", "/batch?dryRun=true", {"operations": moves})
 
 
 def _of_history() -> Iterator[Case]:
@@ -384,6 +415,8 @@ def make_cases() -> list[Case]:
     Most reads come before the first write, because writes add times and ids that differ between twins.
     """
     made = [Case(request) for request in reads()]
-    for part in (*(_of_history, _of_files, _of_site, _of_branches, _of_people, _of_content, _conditional),):
+    for part in (
+        *(_of_history, _of_files, _of_site, _of_branches, _of_people, _of_content, _guesses, _conditional),
+    ):
         made += part()
     return sorted(made, key=lambda case: case.request.method not in ("GET", "HEAD"))

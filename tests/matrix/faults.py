@@ -37,6 +37,7 @@ from server.service import (
     change_visibility,
     commit_visibility,
     describe_access,
+    dry_run,
     overview,
     read,
     search,
@@ -45,6 +46,8 @@ from server.service.cache_tags import tag_of_bytes
 from server.service.read import Reader
 from server.service.render import Renderer
 from server.site.site import State
+from server.write import prepare
+from server.write.validate import Validator
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 log = logging.getLogger("bifolio")
@@ -253,6 +256,23 @@ def _show_private_attributes_of_populated(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Renderer, "_start", start)
 
 
+def _tell_targets_by_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Validator, "_reads_targets", _always)
+
+
+def _tell_components_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "_reads_version", _always)
+    monkeypatch.setattr(Validator, "_inside", lambda self, attribute: self)
+
+
+def _merge_private_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prepare, "_reads_merged", _always)
+
+
+def _show_files_in_dry_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dry_run, "may_read_source_of", _always)
+
+
 _READS = ("findDocument", "findOneDocument", "findOneSingle")
 _HISTORY = ("findHistory", "findTypeHistory", "findDocumentHistory", "findVersions")
 FAULTS = (
@@ -286,5 +306,9 @@ FAULTS = (
     Fault("an error names the address of a user", ("login",), _name_addresses_in_errors),
     Fault("an error names tokens", ("findOneDocument",), _name_tokens_in_errors),
     Fault("/access describes relations to hidden types", ("access",), _describe_relations_to_hidden_types),
+    Fault("positions tell targets of hidden relations", ("updateDocument",), _tell_targets_by_positions),
+    Fault("ids tell hidden components", ("updateDocument",), _tell_components_by_ids),
+    Fault("private values are merged", ("updateDocument",), _merge_private_values),
+    Fault("dry runs show all files", ("updateDocument", "batch"), _show_files_in_dry_runs),
     Fault("OpenAPI describes hidden types", ("openapi",), _describe_hidden_types_in_openapi),
 )

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from server.api.operations.operation import Audience, Docs, Operation
+from server.documents.values import identify
 from tests.matrix.secrets import Group, probes
 
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
@@ -73,6 +74,9 @@ _PATHS = (
     "box.vault",
     "tag",
     "owner",
+    "friends",
+    "ptags",
+    "pboxes",
 )
 _LEADING = ("vault.title", "vaults.title", "tag.name", "box.vault.title", "owner.email", "tag.articles.title")
 _OPERATORS = ("$eq", "$contains", "$startsWith", "$null", "$notNull", "$gt", "$in", "$ne")
@@ -165,7 +169,29 @@ _HEADERS: Sequence[Mapping[str, str]] = (
 
 _VAULT = {"__type": "api::vault.vault", "documentId": "v1"}
 _TAG = {"__type": "api::tag.tag", "documentId": "t1"}
+_ARTICLE = ("api::article.article", "a1", "en")  # the strings from which ids in the first article are derived
+
+
+def _beside(target: str, *others: str) -> Mapping[str, Any]:
+    """Return a change to a relation that places a target after each of the others."""
+    return {"connect": [{"documentId": target, "position": {"after": other}} for other in others]}
+
+
+# Values that may refer to current values. If these are secret, an error would reveal them.
+GUESSES: Sequence[Mapping[str, Any]] = (
+    *({name: _beside("t1", "t2")} for name in ("ptags", "friends")),
+    *({name: _beside("t2", "t1")} for name in ("ptags", "friends")),
+    {"ptags": {"connect": [*_beside("t1", "t2")["connect"], *_beside("t2", "t1")["connect"]]}},
+    {"about": {"connect": [{**_TAG, "position": {"after": "v1", "__type": "api::vault.vault"}}]}},
+    *({name: _beside("a2", "a1")} for name in ("parts", "fans")),
+    *(
+        {name: [{"id": identify("\0".join(_ARTICLE), name, place), "label": "x"}]}
+        for name in ("boxes", "pboxes")
+        for place in "01"
+    ),
+)
 _DATA: Sequence[Mapping[str, Any]] = (
+    *GUESSES,
     {"title": "New title"},
     {"title": "New title", "body": "New text", "tag": "t2"},
     {"secret": probes(Group.PRIVATE)[0] + "secret"},
@@ -208,9 +234,9 @@ _ATTRIBUTES: Mapping[str, Sequence[str]] = {
             "zone",
             "cover",
         ),
-        *("cover", "owner", "tag"),
+        *("cover", "owner", "tag", "friends", "ptags", "pboxes"),
     ),
-    "tags": ("name",),
+    "tags": ("name", "articles", "fans", "parts"),
     "vaults": ("title",),
     "home": ("title", "motto"),
 }

@@ -43,6 +43,9 @@ ARTICLE: Mapping[str, Any] = {
     "box": BOX,
     "boxes": {**BOX, "repeatable": True},
     "zone": {"type": "dynamiczone", "components": ["x.box"]},
+    "friends": relation("manyToMany", "tag", inversedBy="fans"),
+    "ptags": relation("manyToMany", "tag", inversedBy="parts", private=True),
+    "pboxes": {**BOX, "repeatable": True, "private": True},
     "cover": {"type": "media"},
     "owner": {
         "type": "relation",
@@ -51,7 +54,15 @@ ARTICLE: Mapping[str, Any] = {
     },
 }
 TYPES: Files = {
-    **collection("tag", {"name": STRING, "articles": relation("oneToMany", "article", mappedBy="tag")}),
+    **collection(
+        "tag",
+        {
+            "name": STRING,
+            "articles": relation("oneToMany", "article", mappedBy="tag"),
+            "fans": relation("manyToMany", "article", mappedBy="friends"),
+            "parts": relation("manyToMany", "article", mappedBy="ptags", private=True),
+        },
+    ),
     **collection("vault", {"title": STRING, "articles": relation("oneToMany", "article", mappedBy="vault")}),
     "content-types/home.json": schema("home", {"title": STRING, "motto": PRIVATE}, single=True),
     "content-types/notice.json": schema("notice", {"title": STRING}, single=True, drafts=True),
@@ -92,6 +103,8 @@ CUSTOM = (
     *("branch.find", "branch.create", "branch.update", "branch.delete", "branch.merge"),
     *("problems.find", "problems.fix", "tag.update"),
 )
+# It may send dry runs, but not read the source files of articles, because it lacks `findOne`.
+TRYING = ("source.read", "article.find", "article.update", "tag.find", "tag.findOne", "tag.update")
 EVERY = frozenset(Group)
 
 
@@ -117,6 +130,7 @@ IDENTITIES = (
     Identity("public"),
     Identity("user"),
     Identity("clerk", sees_tags=True),
+    Identity("trying", sees_tags=True),
     Identity("reviewer", frozenset({Group.DRAFT})),
     Identity("custom", frozenset({Group.PAST, Group.BRANCH}), sees_tags=True),
     Identity("reading", frozenset({Group.DRAFT, Group.HIDDEN, Group.BRANCH, Group.NAME})),
@@ -148,11 +162,23 @@ def article(s: Secrets, title: str, **more: object) -> str:
         "about": about,
         "box": box,
         "boxes": [box],
+        "friends": ["t1"],
+        "ptags": ["t2" if s.more(Group.PRIVATE) else "t1"],
         "zone": [{"__component": "x.box", **box}],
         "cover": "pic.txt",
         s.text(Group.NAME, "link"): ["n1"],
     }
-    return json.dumps({**values, **more, **TIMES}, indent=1)
+    # at the end, because reports contain the line numbers of the keys before it
+    last = {"pboxes": [box] * (2 if s.more(Group.PRIVATE) else 1)}
+    return json.dumps({**values, **more, **last, **TIMES}, indent=1)
+
+
+def drafted(s: Secrets) -> str:
+    """Return the draft of the first article. In some twins, it has more components and other relations."""
+    box = {"label": "A label", "vault": "v1"}
+    more = s.more(Group.DRAFT)
+    title, friends = s.text(Group.DRAFT, "title"), ["t2" if more else "t1"]
+    return article(s, title, tag="t2", friends=friends, boxes=[box] * (2 if more else 1))
 
 
 def document(**values: object) -> str:
@@ -206,7 +232,7 @@ def served(s: Secrets) -> dict[str, str]:
         "content/notice.draft.json": document(title=s.text(Group.DRAFT, "notice")),
         "content/articles/a1.json": article(s, "Article one"),
         "content/articles/a1.fr.json": article(s, "Premier article"),
-        "content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "title"), tag="t2"),
+        "content/articles/a1.draft.json": drafted(s),
         "content/articles/a2.json": article(s, "Article two", tag="t2"),
         "content/articles/a3.json": article(s, "Article three", tag=None, about=[]),
         "content/articles/a4.json": article(s, "Article four"),
@@ -391,6 +417,7 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     users.create("victim", address, password, role="clerk", confirmed=True)
     api.token(secrets.text(Group.NEVER, "token"), may=["article.find"])
     api.token("custom", may=CUSTOM)
+    api.token("trying", may=TRYING)
     api.token("reading", "read-only")
     twin = Twin(api, secrets)
     twin.list_commits()

@@ -12,7 +12,7 @@ from tests.matrix.matrix import Logged, Matrix, logging_to, set_up_process
 from tests.matrix.sites import IDENTITIES, Family, families, two_kinds
 from tests.torture import LONG
 
-SOME = tuple(identity for identity in IDENTITIES if identity.name in ("public", "clerk", "custom"))
+SOME = tuple(identity for identity in IDENTITIES if identity.name in ("public", "clerk", "trying", "custom"))
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
