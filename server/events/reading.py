@@ -85,8 +85,9 @@ def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
     A change to a published version has the event `entry.publish`. The event `entry.update` is added only if
     the draft, if there is one, has changed too.
     """
-    has_drafts = type_ is not None and type_.draft_publish
-    return kind == "entry.update" and has_drafts and not has_draft_permission(actor, type_.uid)
+    if kind != "entry.update" or type_ is None or not type_.draft_publish:
+        return False
+    return not has_draft_permission(actor, type_.uid)
 
 
 def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
