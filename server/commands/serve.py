@@ -115,7 +115,6 @@ def serve_command(
         _tell_of_accounts(root, configuration.settings, terminal)
         with progress_bar("Reading files") as progress:
             opened = _open(root, commit, report_to, generation, timing, progress)
-        opened.record_before_fork()
         seconds = time.perf_counter() - began
         ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken, listener=listener)
         count, report = worker_count(workers), partial(_report, report_to, opened.site)
@@ -207,6 +206,8 @@ def _open(
         timing=timing,
     )
     hold_commit(opened.past, commit)
+    if generation.number == 1:  # While a server is running, it logs all changes.
+        opened.record_before_fork()
     return opened
 
 
