@@ -46,6 +46,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "export": CommandEntry("server.commands.export", "export_command", "Export the API as static files."),
     "import": CommandEntry("server.commands.import_strapi", "import_", "Import content from another system."),
+    "merge-driver": CommandEntry(
+        "server.commands.merge_driver", "merge_driver", "Let git merge documents attribute by attribute."
+    ),
     "media": CommandEntry(
         "server.commands.media",
         "media",

@@ -175,7 +175,7 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
 Values = Mapping[str, Any]
 # (base, ours, theirs) → text with the line changes from both sides, or None if they overlap
 MergeText = Callable[[str, str, str], str | None]
-_TEXT_TYPES = frozenset({"text", "richtext"})
+TEXT_TYPES = frozenset({"text", "richtext"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ class _Merging:
         if attribute.has_targets and attribute.to_many:
             order = merge_order(base, ours, theirs)
             merged = None if order is None else tuple(order)
-        elif attribute.type in _TEXT_TYPES and all(isinstance(text, str) for text in (base, ours, theirs)):
+        elif attribute.type in TEXT_TYPES and all(isinstance(text, str) for text in (base, ours, theirs)):
             merged = self.merge_text(base, ours, theirs)
         return self._conflict(path, base, ours, theirs) if merged is None else merged
 

@@ -5,6 +5,8 @@ import re
 from server.formats.tree import SyntaxProblem
 
 _BEGINS = "<<<<<<< "
+# The attribute `conflict-marker-size` of git makes markers longer.
+_BEGIN_LINE = re.compile(r"(<{7,}) ")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -64,13 +66,13 @@ def _first(lines: list[str]) -> int | None:
     A conflict is recognized by its three markers, which must occur in the right order.
     """
     begins: int | None = None
-    parted = False
+    parted, size = False, 0
     for i, line in enumerate(lines):
-        if line.startswith(_BEGINS):
-            begins, parted = i, False
-        elif begins is not None and line.rstrip("\r") == "=======":
+        if found := _BEGIN_LINE.match(line):
+            begins, parted, size = i, False, len(found[1])
+        elif begins is not None and line.rstrip("\r") == "=" * size:
             parted = True
-        elif begins is not None and parted and line.startswith(">>>>>>> "):
+        elif begins is not None and parted and line.startswith(f"{'>' * size} "):
             return begins
     return None
 

@@ -24,6 +24,7 @@ CONFLICTS = {
     "no-matter.md": (f"# Title\n{CONFLICT}", 2),
     "windows.md": (f"---\nx: 1\n---\nText\n{CONFLICT}".replace("\n", "\r\n"), 5),
     "three-way.md": (f"Text\n{OURS}a\n||||||| base\nc\n{SPLIT}b\n{THEIRS}", 2),
+    "long.md": (f"Text\n{'<' * 12} a\n{CONFLICT.splitlines()[1]}\n{'=' * 12}\nb\n{'>' * 12} b\n", 2),
     "open-fence.md": (f"---\nx: 1\n---\n```\n{CONFLICT}", 5),
 }
 
@@ -43,6 +44,7 @@ def test_a_conflict_is_refused_where_it_begins(name: str) -> None:
         f"  ~~~~ diff\n~~~\n{CONFLICT}~~~~\n",
         "Title\n=======\n\n>>>>>>> quoted\n<<<<<<< x",
         "<<<<<<<\n=======\n>>>>>>>\n",
+        "<<<<<<<< a\n=======\n>>>>>>> b\n",
         f"    {CONFLICT}".replace("\n", "\n    "),
     ],
 )

@@ -204,7 +204,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
     used.
     """
     texts = (base, ours, theirs)
-    windows = _merge_flag(*("\r\n" in text for text in texts))
+    windows = merge_flag(*("\r\n" in text for text in texts))
     base, ours, theirs = (text.replace("\r\n", "\n") for text in texts)
     if ours == base or theirs in (ours, base):
         merged: str | None = theirs if ours == base else ours
@@ -213,12 +213,13 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
     return merged.replace("\n", "\r\n") if merged is not None and windows else merged
 
 
-def _merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
+def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
+    """Merge two changes to a yes-or-no property of a text."""
     return theirs if ours == base else ours
 
 
 def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
-    ended = _merge_flag(*(text.endswith("\n") for text in (base, ours, theirs)))
+    ended = merge_flag(*(text.endswith("\n") for text in (base, ours, theirs)))
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):

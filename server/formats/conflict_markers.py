@@ -1,0 +1,96 @@
+"""Conflict markers: writes two versions of a text as one text, with markers around the lines that differ."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+MARKER_SIZE = 7
+# If there are more pairs of lines to compare, all lines between the first and the last difference are
+# treated as one difference.
+MAX_COMPARED_LINE_PAIRS = 1_000_000
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # `splitlines` would also split at other characters.
+
+Span = tuple[int, int, int, int]  # indexes of differing lines: start and end in one text, then in the other
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The names of the three versions, which are written after the markers."""
+
+    base: str = "base"
+    ours: str = "ours"
+    theirs: str = "theirs"
+
+
+def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
+    """Return a text that contains the lines in which `ours` and `theirs` agree, and markers around all other
+    lines.
+
+    With `base`, each conflict also contains the lines of the base, as in git's conflict style `diff3`.
+    """
+    one, two = _LINE.findall(ours), _LINE.findall(theirs)
+    newline = "\r\n" if "\r\n" in ours else "\n"
+    places = _Places.of(one, _LINE.findall(base)) if base is not None else None
+    result: list[str] = []
+    at = 0
+    for start, end, start_theirs, end_theirs in _differences(one, two):
+        result += one[at:start]
+        result.append(f"{'<' * size} {labels.ours}{newline}")
+        result += _ended(one[start:end], newline)
+        if places is not None:
+            result.append(f"{'|' * size} {labels.base}{newline}")
+            result += _ended(places.lines(start, end), newline)
+        result.append(f"{'=' * size}{newline}")
+        result += _ended(two[start_theirs:end_theirs], newline)
+        result.append(f"{'>' * size} {labels.theirs}{newline}")
+        at = end
+    return "".join([*result, *one[at:]])
+
+
+def _ended(lines: Sequence[str], newline: str) -> list[str]:
+    """Return lines that all end with a line break, because a marker follows."""
+    unended = bool(lines) and not lines[-1].endswith("\n")
+    return [*lines[:-1], lines[-1] + newline] if unended else list(lines)
+
+
+def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
+    """Yield the spans of lines in which two texts differ, in order."""
+    shorter = min(len(one), len(two))
+    head = next((i for i in range(shorter) if one[i] != two[i]), shorter)
+    rest = shorter - head
+    tail = next((i for i in range(rest) if one[len(one) - 1 - i] != two[len(two) - 1 - i]), rest)
+    left, right = one[head : len(one) - tail], two[head : len(two) - tail]
+    if len(left) * len(right) > MAX_COMPARED_LINE_PAIRS:
+        yield head, head + len(left), head, head + len(right)
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield head + a, head + b, head + c, head + d
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Alignment of a text with its base: the indexes of the equal lines in both, and the base's lines."""
+
+    ours: Sequence[int]
+    base: Sequence[int]
+    base_lines: Sequence[str]
+
+    @staticmethod
+    def of(ours: Sequence[str], base: Sequence[str]) -> "_Places":
+        spans = [*_differences(ours, base), (len(ours), len(ours), len(base), len(base))]
+        pairs: list[tuple[int, int]] = []
+        at = at_base = 0
+        for start, end, start_base, end_base in spans:
+            pairs += zip(range(at, start), range(at_base, start_base), strict=True)
+            at, at_base = end, end_base
+        return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
+
+    def lines(self, start: int, end: int) -> Sequence[str]:
+        """Return the lines of the base between the equal lines before `start` and after `end`."""
+        before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)
+        first = self.base[before] + 1 if before >= 0 else 0
+        last = self.base[after] if after < len(self.base) else len(self.base_lines)
+        return self.base_lines[first:last]

@@ -1,0 +1,235 @@
+"""Merging of one document file, given its three versions and no commits. git's merge driver uses this.
+
+The result is the same as that of a merge of branches. In addition, if there are conflicts, this module
+generates three texts: one for each side, and one for the base. They differ only in the values in conflict.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.config.model import Settings
+from server.documents.document import Document
+from server.documents.path_rules import MARKDOWN
+from server.documents.three_way_merge import TEXT_TYPES, Merged
+from server.documents.values import empty_value, same_values
+from server.errors import ApiError
+from server.formats.edits import REMOVE
+from server.formats.tree import SyntaxProblem
+from server.history.merging.documents import Decisions, Three, resolved_values, write_merged
+from server.history.merging.other_keys import merge_other_keys
+from server.history.merging.sides import Version
+from server.index.snapshot import Snapshot
+from server.schema.model import BUILT_IN, Attribute, Schema, Type
+from server.storage.changeset import Changeset
+from server.storage.files import Signature, size_signature
+from server.storage.git.merge_file import merge_text_with_conflicts
+from server.storage.store import Store
+from server.write.context import Context, Values, values_of
+
+BODY = "body below the front matter"  # No key in a file has this name.
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
+
+    base: bytes
+    ours: bytes
+    theirs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MergedFile:
+    """Result of a merge. `text` is the merged file, with the values of ours for attributes in conflict.
+
+    `conflicts` contains the names of attributes and other keys in conflict. If there are any, `theirs` and
+    `base` are the merged file with the values of theirs and of the base. `common` is the merged file without
+    the values in conflict.
+    """
+
+    text: str
+    conflicts: tuple[str, ...] = ()
+    theirs: str = ""
+    base: str = ""
+    common: str = ""
+
+
+class _OneFile:
+    """Files with only one file in them. Implements `storage.changeset.Files`."""
+
+    def __init__(self, path: str, data: bytes) -> None:
+        self._path, self._data = path, data
+
+    def signature(self, path: str) -> Signature | None:
+        return size_signature(len(self._data)) if path == self._path else None
+
+    def read(self, path: str) -> tuple[bytes, Signature]:
+        if path != self._path:
+            raise FileNotFoundError(path)
+        return self._data, size_signature(len(self._data))
+
+    def is_below_file(self, path: str) -> bool:
+        return False
+
+
+def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:
+    """Merge the versions of the document file at `path`. `now` is the time for updatedAt.
+
+    Return None if the versions can't be merged attribute by attribute: the path belongs to no content type,
+    a version can't be parsed, or the versions contain different documents.
+    """
+    three = _three(store, path, texts)
+    if three is None:
+        return None
+    try:
+        return _Merge(store, three, now).result()
+    except (ApiError, SyntaxProblem):
+        return None
+
+
+def _three(store: Store, path: str, texts: Texts) -> Three | None:
+    base, ours, theirs = (_version(store, path, data) for data in (texts.base, texts.ours, texts.theirs))
+    if ours is None or theirs is None or (base is None and texts.base):
+        return None
+    keys = {
+        (v.document.type.uid, v.document.document_id, v.document.locale) for v in (base, ours, theirs) if v
+    }
+    return Three(base, ours, theirs) if len(keys) == 1 else None
+
+
+def _version(store: Store, path: str, data: bytes) -> Version | None:
+    entry = store.entry(path, data, size_signature(len(data))) if data else None
+    return Version(entry.document, data) if entry and entry.document else None
+
+
+# --- merge by keys --------------------------------------------------------------------------------
+
+
+def store_by_keys(store: Store, path: str) -> Store:
+    """Return a store for which the file at `path` is a document without attributes, so that the file is
+    merged key by key. The text below the front matter of a Markdown file is merged line by line.
+    """
+    body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
+    uid = "api::document.document"
+    type_ = Type(
+        uid,
+        "collectionType",
+        "document",
+        "documents",
+        "Document",
+        body,
+        files=(path,),
+        body=next(iter(body), None),
+    )
+    return Store(store.root, Schema({**BUILT_IN, uid: type_}), Settings(), store.timestamps)
+
+
+# --- merge ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The values of an attribute in conflict: one for each side, and the value without the conflict.
+
+    In texts, the values differ only in the lines in conflict.
+    """
+
+    ours: Any
+    theirs: Any
+    base: Any
+    common: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """Merge of one document. `undecided` contains the file's path if other keys are in conflict."""
+
+    store: Store
+    three: Three
+    now: str
+    undecided: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return self.three.any.path
+
+    def result(self) -> MergedFile | None:
+        """Return the merged file, or None if the result can't be written."""
+        merged, ours = self.three.merged(), self.three.ours
+        assert ours
+        assert merged.values is not None
+        choices = self._choices(merged) if merged.conflicts else {}
+        values = {**merged.values, **{name: choice.ours for name, choice in choices.items()}}
+        # As in `history.merging.plan`: the attributes whose conflict is about the whole value.
+        settled = {str(conflict.path[0]) for conflict in merged.conflicts if len(conflict.path) < 2}
+        decisions = Decisions(self._side_of, settled)
+        text = write_merged(self._context(ours.data), self.three, values, decisions)[self.path]
+        document = self._document(text)
+        if text is None or document is None:
+            return None
+        if not choices and not self.undecided:
+            return MergedFile(text) if same_values(values_of(document), values) else None
+        return self._with_conflicts(text, document, choices)
+
+    def _side_of(self, path: str) -> str:
+        self.undecided.append(path)
+        return ""
+
+    def _context(self, data: bytes) -> Context:
+        store = self.store
+        changeset = Changeset(store.root, _OneFile(self.path, data))
+        return Context(Snapshot(store.schema, {}), store.settings, store, changeset, self.now)
+
+    def _document(self, text: str | None) -> Document | None:
+        version = _version(self.store, self.path, text.encode()) if text is not None else None
+        return version.document if version else None
+
+    def _choices(self, merged: Merged) -> dict[str, _Choice]:
+        """Return the values of each attribute in conflict."""
+        three = self.three
+        base, ours, theirs = three.values
+        names = dict.fromkeys(str(conflict.path[0]) for conflict in merged.conflicts)
+        one, two = (resolved_values(three, merged, dict.fromkeys(names, side)) for side in ("ours", "theirs"))
+        assert ours is not None
+        assert theirs is not None
+        assert one is not None
+        assert two is not None
+        choices = {}
+        for name in names:
+            attribute = three.type.attributes[name]
+            empty = empty_value(attribute)
+            before = base[name] if base else empty
+            choices[name] = _Choice(one[name], two[name], before, empty)
+            if attribute.type in TEXT_TYPES and None not in (before, ours[name], theirs[name]):
+                lines = merge_text_with_conflicts(before, ours[name], theirs[name])
+                if lines is not None:
+                    choices[name] = _Choice(lines.ours, lines.theirs, lines.base, lines.common)
+        return choices
+
+    def _with_conflicts(
+        self, text: str, document: Document, choices: Mapping[str, _Choice]
+    ) -> MergedFile | None:
+        """Return the merged file with its conflicts. `text` is the merged file with the values of ours, and
+        `document` is the document in it.
+        """
+        three, context = self.three, self._context(text.encode())
+        assert three.ours
+        assert three.theirs
+        _, both = merge_other_keys(three.base, three.ours, three.theirs)
+        old = self._context(three.base.data).tree(three.base.document) if three.base else {}
+
+        def with_values(values: Values, trees: Mapping[str, Any]) -> str:
+            changes = {**context.changes(document, {**values_of(document), **values}), **trees}
+            return context.changed(document, changes) if changes else text
+
+        theirs = with_values({name: choice.theirs for name, choice in choices.items()}, both)
+        base = with_values(
+            {name: choice.base for name, choice in choices.items()},
+            {key: old.get(key, REMOVE) for key in both},
+        )
+        common = with_values(
+            {name: choice.common for name, choice in choices.items()}, dict.fromkeys(both, REMOVE)
+        )
+        names = tuple(dict.fromkeys((*choices, *both)))
+        return MergedFile(text, names, theirs, base, common) if theirs != text else None

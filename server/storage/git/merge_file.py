@@ -1,0 +1,140 @@
+"""Line merges of single files with `git merge-file`, which keep the lines in conflict."""
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.storage.git.tree import MERGE_TIMEOUT_S, merge_flag
+
+_MARKER_RUN = re.compile(r"^([<|=>])\1*", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_MIN_MARKER_SIZE = 40  # Longer than git's usual markers, so that nested markers are treated as text.
+MAX_CONFLICTS = 127  # The exit status of `git merge-file` is the number of conflicts, up to this limit.
+IN_PLACE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Lines that both sides changed in different ways. Each field contains the lines of one version."""
+
+    ours: str
+    base: str
+    theirs: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergedText:
+    """Result of a line merge with conflicts. `ours`, `theirs` and `base` contain the merged lines. They
+    differ only in the lines in conflict, which come from the respective version. In `common`, the lines in
+    conflict are missing.
+    """
+
+    ours: str
+    base: str
+    theirs: str
+    common: str
+
+
+def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
+    """Merge two changed versions of a text line by line, like `storage.git.tree.merge_text`, and also return
+    the lines in conflict.
+
+    Return None if the merge takes too long, if git is not installed, or if a text can't be written to a file.
+    """
+    texts = (base, ours, theirs)
+    newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
+    end = "\n" if merge_flag(*(text.endswith("\n") for text in texts)) else ""
+    parts = _merge_parts(*(text.replace("\r\n", "\n").removesuffix("\n") + "\n" for text in texts))
+    if parts is None:
+        return None
+
+    def text_of(side: str) -> str:
+        found = "".join(part if isinstance(part, str) else getattr(part, side, "") for part in parts)
+        return (found.removesuffix("\n") + end).replace("\n", newline)
+
+    return MergedText(text_of("ours"), text_of("base"), text_of("theirs"), text_of("none"))
+
+
+def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
+    """Return the merged lines and the conflicts, in order. Return None if the merge is impossible."""
+    runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
+    size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
+    labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
+    options = ("--stdout", "--quiet", "--diff3", f"--marker-size={size}", *labels)
+    # Without GIT_DIR, the settings of the repository have no effect.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
+        try:
+            for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
+                (Path(folder) / name).write_bytes(text.encode())
+            done = subprocess.run(
+                ["git", "merge-file", *options, "ours", "base", "theirs"],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=MERGE_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, UnicodeEncodeError, subprocess.TimeoutExpired):
+            return None
+    if not 0 <= done.returncode <= MAX_CONFLICTS:
+        return None
+    return list(_parts(done.stdout.decode(), size))
+
+
+def _parts(output: str, size: int) -> Iterator[str | Region]:
+    """Yield the merged lines and the conflicts in the output of `git merge-file --diff3`."""
+    markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
+    collected: list[str] = [""]  # Merged lines, followed by the lines of ours, base and theirs in a conflict.
+    for line in _LINE.findall(output):
+        if line not in markers:
+            collected[-1] += line
+        elif line.startswith(">"):
+            yield collected[0]
+            yield Region(*collected[1:])
+            collected = [""]
+        else:
+            collected.append("")
+    yield collected[0]
+
+
+def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
+    """Merge a file exactly as git would, and write the result to the file `ours`. Return whether there is no
+    conflict.
+
+    The current repository's settings apply, such as `merge.conflictStyle`. If git can't merge the file, for
+    example because it is binary, the file `ours` stays as it is.
+    """
+    named = [word for label in labels for word in ("-L", label)]
+    command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]
+    try:
+        done = subprocess.run(
+            [*command, "--", str(ours), str(base), str(theirs)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=IN_PLACE_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def conflict_style() -> str:
+    """Return the setting `merge.conflictStyle` of the current repository, or "" if it is not set."""
+    try:
+        done = subprocess.run(
+            ["git", "config", "merge.conflictStyle"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=MERGE_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace").strip()

@@ -1,0 +1,211 @@
+"""Installation of the merge driver: the lines in .gitattributes, and the settings in the repository's config.
+
+`.gitattributes` is in git, so it applies to every clone. The config is not in git, so the driver must be
+installed in each clone.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.reader import read_settings
+from server.documents.path_rules import ENDINGS, Layout
+from server.errors import CommitError, SetupError
+from server.schema.load import read_content_types
+from server.storage.git.command import git, git_as_owner
+from server.storage.git.repository import location
+
+ATTRIBUTES = ".gitattributes"
+NAME, BASE_NAME = "bifolio", "bifolio-base"
+_BEGIN = "# bifolio merge-driver: begin. `bifolio merge-driver install` writes these lines."
+_END = "# bifolio merge-driver: end"
+# Characters with a special meaning in the patterns of .gitattributes.
+_SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """Result of an installation or removal: whether `.gitattributes` and the config were changed, and the
+    patterns.
+    """
+
+    attributes: bool
+    config: bool
+    patterns: tuple[str, ...] = ()
+
+
+def install(root: Path) -> Installed:
+    """Install the merge driver for the site at `root`. Raises SetupError."""
+    _require_repository(root)
+    patterns = tuple(_patterns(root))
+    block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
+    changed = _write_block(root / ATTRIBUTES, block)
+    return Installed(changed, _write_config(root, _settings()), patterns)
+
+
+def uninstall(root: Path) -> Installed:
+    """Remove what `install` has written for the site at `root`. Raises SetupError."""
+    _require_repository(root)
+    attributes = _write_block(root / ATTRIBUTES, [])
+    return Installed(attributes, _remove_config(root))
+
+
+def missing_config(root: Path) -> bool:
+    """Return whether `.gitattributes` names the driver, but the repository's config does not contain it.
+
+    git then merges documents line by line, without a message.
+    """
+    if not _names_driver(root / ATTRIBUTES) or location(root) is None:
+        return False
+    return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
+
+
+def _require_repository(root: Path) -> None:
+    if location(root) is None:
+        raise SetupError(
+            str(root), None, "the folder is not in a git repository", "create one with `git init`"
+        )
+
+
+# --- .gitattributes -------------------------------------------------------------------------------
+
+
+def _patterns(root: Path) -> Iterator[str]:
+    """Yield the patterns for all files that can be documents."""
+    layout = Layout(read_content_types(root), read_settings(root))
+    for folder in layout.roots:
+        for ending in ENDINGS:
+            yield _quoted(f"/{folder.translate(_SPECIAL)}/**/*{ending}" if folder else f"*{ending}")
+
+
+def _quoted(pattern: str) -> str:
+    """Return a pattern as .gitattributes must contain it: in quotes if it contains white space or quotes."""
+    if not any(char in pattern for char in ' \t"'):
+        return pattern
+    escaped = pattern.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _write_block(path: Path, block: list[str]) -> bool:
+    """Replace the driver's lines in a file, and return whether the file has changed.
+
+    All other lines stay as they are. New lines are appended. A file without any lines is deleted.
+    """
+    try:
+        before = path.read_bytes() if path.exists() else b""
+        after = _with_block(before.decode(errors="surrogateescape"), block)
+        data = after.encode(errors="surrogateescape")
+        if data == before:
+            return False
+        if data:
+            _replace(path.resolve(), data)
+        else:
+            path.unlink()
+    except OSError as error:
+        raise SetupError(ATTRIBUTES, None, f"can't be written: {error.strerror}") from error
+    return True
+
+
+def _with_block(text: str, block: list[str]) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines = text.split(newline)
+    new = newline.join(block)
+    if _BEGIN in lines and _END in lines[lines.index(_BEGIN) :]:
+        start = lines.index(_BEGIN)
+        end = lines.index(_END, start) + 1
+        between = [new] if block else []
+        return newline.join([*lines[:start], *between, *lines[end:]])
+    if not block:
+        return text
+    return text + ("" if not text or text.endswith("\n") else newline) + new + newline
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f"{path.name}.bifolio")
+    temporary.write_bytes(data)
+    if path.exists():
+        os.chmod(temporary, path.stat().st_mode)
+    os.replace(temporary, path)
+
+
+# --- config ---------------------------------------------------------------------------------------
+
+
+def _settings() -> dict[str, str]:
+    """Return the settings for the repository's config.
+
+    `recursive` names a second driver, which merges the merge bases if there are several.
+    """
+    return {
+        f"merge.{NAME}.name": "merge Bifolio documents attribute by attribute",
+        f"merge.{NAME}.driver": _driver(),
+        f"merge.{NAME}.recursive": BASE_NAME,
+        f"merge.{BASE_NAME}.name": "merge the bases of Bifolio documents",
+        f"merge.{BASE_NAME}.driver": _driver("--base"),
+    }
+
+
+def _driver(*options: str) -> str:
+    """Return the shell command that git runs for each file.
+
+    If Bifolio can't be started, git's line merge is used. Without this, git would treat the file of ours as
+    the result. Such a failure is recognized by the missing conflict markers.
+    """
+    command = " ".join(shlex.quote(word) for word in _command()).replace("%", "%%")
+    run = " ".join([command, "merge-driver", "run", *options, "--", "%O %A %B %L %P %S %X %Y"])
+    lines = "git merge-file -q --marker-size=%L -L ours -L base -L theirs %A %O %B"
+    return f"{run} && exit 0; grep -q '^<<<<<<<' %A && exit 1; {lines} || exit 1"
+
+
+def _command() -> list[str]:
+    """Return the command that starts Bifolio. Its path is absolute, because programs with a window often have
+    a different PATH.
+    """
+    script = Path(sys.executable).with_name("bifolio")
+    # With -P, Python does not import modules from the current folder, which is the working tree.
+    return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "server"]
+
+
+def _config(root: Path, key: str) -> str | None:
+    return git(root, "config", "--local", "--get", key)
+
+
+def _write_config(root: Path, settings: dict[str, str]) -> bool:
+    changed = [(key, value) for key, value in settings.items() if _config(root, key) != f"{value}\n"]
+    _change_config(root, (("--replace-all", key, value) for key, value in changed))
+    return bool(changed)
+
+
+def _remove_config(root: Path) -> bool:
+    """Remove the driver from the config, unless another site in the repository uses it."""
+    if _has_other_sites(root):
+        return False
+    sections = [f"merge.{name}" for name in (NAME, BASE_NAME) if _config(root, f"merge.{name}.driver")]
+    _change_config(root, (("--remove-section", section) for section in sections))
+    return bool(sections)
+
+
+def _has_other_sites(root: Path) -> bool:
+    """Return whether another file .gitattributes in the working tree names the driver."""
+    top = Path((git(root, "rev-parse", "--show-toplevel") or "").removesuffix("\n"))
+    paths = (git(top, "ls-files", "-z") or "").split("\0")
+    files = (top / path for path in paths if path.rpartition("/")[2] == ATTRIBUTES)
+    return any(_names_driver(path) for path in files)
+
+
+def _names_driver(path: Path) -> bool:
+    try:
+        return f"merge={NAME}" in path.read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+
+
+def _change_config(root: Path, changes: Iterable[tuple[str, ...]]) -> None:
+    try:
+        for arguments in changes:
+            git_as_owner(root, "config", "--local", *arguments)
+    except CommitError as error:
+        raise SetupError(str(root), None, f"the repository's config can't be changed: {error}") from error

@@ -1,0 +1,138 @@
+"""The merge of one file, as git requests it from a merge driver.
+
+git passes three files: base, ours and theirs. The driver writes the result to the file of ours. If the file
+can't be merged as a document, it is merged line by line, as git would merge it without the driver.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.model import Settings
+from server.config.reader import survey_settings
+from server.documents.path_rules import ENDINGS
+from server.documents.timestamps import now
+from server.formats.conflict_markers import Labels, mark_conflicts
+from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
+from server.paths import SETTINGS, TYPES
+from server.schema.load import survey_content_types
+from server.storage.files import ignored, is_utf_8
+from server.storage.git.merge_file import conflict_style, merge_in_place
+from server.storage.media import upload_path
+from server.storage.read import MAX_FILE_BYTES
+from server.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class MergeFiles:
+    """The arguments that git passes to the driver.
+
+    `path` is the file's path in the repository. `size` is the length of the conflict markers. `is_ancestor`
+    means that the result is the base of another merge, because the branches have several merge bases.
+    """
+
+    base: Path
+    ours: Path
+    theirs: Path
+    size: int
+    path: str
+    labels: Labels
+    is_ancestor: bool = False
+
+
+def run_driver(files: MergeFiles, top: Path) -> bool:
+    """Merge a file, and write the result to the file of ours. Return whether there is no conflict.
+
+    `top` is the top folder of the working tree. This function never fails: if the file can't be merged as a
+    document, it is merged line by line.
+    """
+    try:
+        merged = _merge_document(files, top)
+    except Exception:  # For git, a failed driver is a reason to stop in the middle of a merge.
+        merged = None
+    if merged is None or not _replace(files.ours, merged[0]):
+        labels = files.labels
+        named = (labels.ours, labels.base, labels.theirs)
+        return merge_in_place(files.ours, files.base, files.theirs, files.size, named)
+    return merged[1]
+
+
+def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
+    """Return the merged document file, and whether it has no conflict. Return None if the file must be merged
+    line by line.
+    """
+    if not is_utf_8(files.path) or any(map(ignored, files.path.split("/"))):
+        return None
+    sides = (files.base, files.ours, files.theirs)
+    if any(os.path.getsize(side) > MAX_FILE_BYTES for side in sides):
+        return None
+    merged = _merge(top, files.path, Texts(*(side.read_bytes() for side in sides)))
+    if merged is None:
+        return None
+    if not merged.conflicts or files.is_ancestor:
+        text = merged.common if merged.conflicts else merged.text
+        return text.encode(), True
+    base = merged.base if conflict_style() in ("diff3", "zdiff3") else None
+    return mark_conflicts(merged.text, merged.theirs, base, files.labels, files.size).encode(), False
+
+
+def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
+    """Merge a file with the schema in the working tree. If its versions do not fit this schema, for example
+    because a branch has changed the schema, merge the file key by key.
+    """
+    site = _site_of(top, path)
+    if site is None:
+        return None
+    path = path[len(site) :]
+    store = _store(top / site)
+    if not path.endswith(ENDINGS) or upload_path(path) or not store.claimed(path):
+        return None
+    return merge_file(store, path, texts, now()) or merge_file(store_by_keys(store, path), path, texts, now())
+
+
+def _site_of(top: Path, path: str) -> str | None:
+    """Return the folder of the site that contains a file: the nearest parent folder with site.yaml or
+    content-types/. The result is relative to `top`, and ends with "/" unless it is "".
+    """
+    folder = path
+    while folder:
+        folder = folder.rstrip("/").rpartition("/")[0]
+        folder = f"{folder}/" if folder else ""
+        if (top / folder / TYPES).is_dir() or (top / folder / SETTINGS).is_file():
+            return folder
+    return None
+
+
+def _store(root: Path) -> Store:
+    """Return a store with the valid settings and schemas in the working tree. Invalid ones are ignored."""
+    settings, wrong_settings = survey_settings(root)
+    schema, _ = survey_content_types(root)
+    return Store(root, schema, Settings() if wrong_settings else settings, _no_timestamps)
+
+
+def _no_timestamps(path: str, modified: float) -> tuple[str, str]:
+    return "", ""
+
+
+def _replace(path: Path, data: bytes) -> bool:
+    """Replace the content of a file. If that fails, the file stays as it is, and the result is False."""
+    temporary = path.with_name(f"{path.name}.bifolio")
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def labels_of(words: Sequence[str]) -> Labels:
+    """Return the labels that git passes, in the order base, ours, theirs.
+
+    git before version 2.44 passes the placeholders themselves, such as "%S".
+    """
+    known = [word if word and not word.startswith("%") else "" for word in words]
+    base, ours, theirs = (*known, "", "", "")[:3]
+    default = Labels()
+    return Labels(base or default.base, ours or default.ours, theirs or default.theirs)
