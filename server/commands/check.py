@@ -27,6 +27,7 @@ from server.site.check.fixes import (
 from server.site.check.survey import Survey, survey, survey_site
 from server.site.site import Site
 from server.tools.check import FORMATS, fixed, report
+from server.tools.merge_driver.install import missing_config
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -38,6 +39,11 @@ from server.tools.terminal import (
     tell_commit,
 )
 
+# A note, not a warning: it concerns only this clone, and must not make `--strict` fail in CI.
+NOT_INSTALLED = (
+    "Bifolio's merge driver is not installed in this clone, although .gitattributes names it, so git merges "
+    "documents line by line. Run `bifolio merge-driver install`."
+)
 MAX_FIXED_KEYS = 1000  # Maximum number of keys that one --fix changes.
 
 
@@ -99,6 +105,8 @@ def check(
         click.echo(told)
     if found.unseen:
         click.echo(f"! {found.unseen}", err=True)
+    if text and missing_config(root.resolve()):
+        click.echo(f"! {NOT_INSTALLED}", err=True)
     sys.exit(1 if found.errors or (strict and found.warnings) else 0)
 
 

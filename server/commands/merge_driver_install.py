@@ -61,3 +61,5 @@ def uninstall(root: Path) -> None:
     done = uninstall_driver(root.resolve())
     _tell(done.attributes, f"{ATTRIBUTES}: lines removed", f"{ATTRIBUTES}: unchanged")
     _tell(done.config, "git config: merge.bifolio removed", "git config: unchanged")
+    if done.attributes:
+        click.echo(f"Commit {ATTRIBUTES}.")

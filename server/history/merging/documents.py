@@ -1,7 +1,7 @@
 """Merging of documents: finds the documents that a branch has changed, and generates the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.documents.document import Document
@@ -12,7 +12,9 @@ from server.formats.edits import REMOVE
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, Version, read_files
 from server.schema.model import Attribute, Schema, Type
+from server.storage.changeset import Changeset
 from server.storage.files import ignored, is_utf_8, size_signature
+from server.storage.git.merge_file import merge_text_with_conflicts
 from server.storage.git.repository import Staged
 from server.storage.git.tree import merge_text
 from server.storage.media import upload_path
@@ -223,7 +225,7 @@ def write_merged(
     """Return the texts that make the version's files contain `values`. The text for a deleted file is None.
 
     If the lines of both sides can be merged, formatting and comments come from both sides. Otherwise, they
-    come from ours.
+    come from ours in lines that both sides changed.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -266,6 +268,8 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
         raise ConflictError(
             f"{ours.path} was renamed to {path} on one side, and its content was changed on both sides"
         )
+    if theirs and base and (text := _in_merged_lines(context, three, values, current, decisions)) is not None:
+        return text
     changes = context.changes(ours.document, values)
     if theirs:
         changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)
@@ -275,8 +279,43 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
     return context.changed(ours.document, changes)
 
 
+def _in_merged_lines(
+    context: Context, three: Three, values: Values, current: str, decisions: Decisions
+) -> str | None:
+    """Return the merged lines of both sides, edited so that they contain `values`. For lines in conflict, the
+    lines of ours are used. This keeps comments that theirs has added elsewhere in the file.
+
+    Return None if this is impossible, for example because the merged lines are not valid YAML.
+    """
+    base, ours, theirs = three.base, three.ours, three.theirs
+    assert base
+    assert ours
+    assert theirs
+    merged = merge_text_with_conflicts(base.data.decode(), current, theirs.data.decode())
+    text = merged.ours if merged else current
+    entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
+    document = entry.document if entry else None
+    if text == current or document is None or _key(document)[:3] != _key(ours.document)[:3]:
+        return None
+    changeset = Changeset(context.store.root)
+    changeset.put(ours.path, text)
+    lines = replace(context, changeset=changeset)
+    if merge_other_keys(base, ours, theirs)[1]:  # The lines may mix the two values of a key in conflict.
+        return None
+    changes = _with_other_keys(lines.changes(document, values), values, (base, ours, theirs), decisions)
+    changes = {**changes, **timestamps_of_merge(context.now, lines.tree(document))}
+    try:
+        made = lines.changed(document, changes)
+    except ConflictError:
+        return None
+    return made if _has_values(context, ours.path, made, three, values) else None
+
+
 def _with_other_keys(
-    changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
+    changes: Changes,
+    values: Values,
+    sides: tuple[Version | None, Version, Version],
+    decisions: Decisions,
 ) -> Changes:
     """Combine `changes` (the changes from ours) with the changes that theirs made to keys that are not
     attributes. Return the combined changes.

@@ -5,23 +5,27 @@ can't be merged as a document, it is merged line by line, as git would merge it 
 """
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from server.config.model import Settings
 from server.config.reader import survey_settings
-from server.documents.path_rules import ENDINGS
+from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.documents.timestamps import now
 from server.formats.conflict_markers import Labels, mark_conflicts
+from server.formats.frontmatter import split
 from server.history.merging.single_file import MergedFile, Texts, merge_file, store_by_keys
 from server.paths import SETTINGS, TYPES
 from server.schema.load import survey_content_types
 from server.storage.files import ignored, is_utf_8
 from server.storage.git.merge_file import conflict_style, merge_in_place
 from server.storage.media import upload_path
-from server.storage.read import MAX_FILE_BYTES
+from server.storage.read import BOM, MAX_FILE_BYTES
 from server.storage.store import Store
+
+_COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,29 @@ def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
     store = _store(top / site)
     if not path.endswith(ENDINGS) or upload_path(path) or not store.claimed(path):
         return None
-    return merge_file(store, path, texts, now()) or merge_file(store_by_keys(store, path), path, texts, now())
+    merged = merge_file(store, path, texts, now()) or merge_file(
+        store_by_keys(store, path), path, texts, now()
+    )
+    return None if merged and _lost_comments(path, texts, merged) else merged
+
+
+def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
+    """Return the comments that one side has added and that the result lacks, for example because both sides
+    changed the same line.
+    """
+    if path.endswith(".json"):
+        return set()
+    base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
+    result = merged.text + merged.theirs
+    return {comment for comment in (ours | theirs) - base if comment not in result}
+
+
+def _comments(path: str, text: str) -> set[str]:
+    """Return the texts of comments. A "#" in a string can be taken for a comment."""
+    if path.endswith(MARKDOWN):
+        parts = split(text.removeprefix(BOM))
+        text = parts.opening + parts.matter
+    return {found[1].strip(" \t\r\"'") for found in _COMMENT.finditer(text)}
 
 
 def _site_of(top: Path, path: str) -> str | None:

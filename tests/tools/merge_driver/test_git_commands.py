@@ -139,7 +139,21 @@ def test_a_key_that_is_not_an_attribute_can_be_in_conflict(folder: Path) -> None
     )
 
 
-ONE, TWO = OURS, THEIRS.replace("'One'", "'Theirs'")
+def test_comments_of_both_sides_are_kept(folder: Path) -> None:
+    ours = OURS.replace("---\n#", "---\n# Ours\n#")
+    theirs = THEIRS.replace("tags:", "# Theirs\ntags:").replace("'One'", "'Theirs'")
+    marked = conflict(folder, ours, theirs)
+    assert marked.count("<<<<<<< ") == 1
+    assert all(comment in marked for comment in ("# Ours", "# Theirs\ntags", "summary: Long  # kept"))
+
+
+def test_a_comment_that_has_no_place_in_the_merge_is_a_conflict(folder: Path) -> None:
+    ours, theirs = (BASE.replace("'One'", f"'Two'  # {side}") for side in ("mine", "other"))
+    marked = conflict(folder, ours, theirs)
+    assert "# mine" in marked
+    assert "# other" in marked
+
+
 CHANGED = {  # base, ours, theirs; the merged text
     "windows line ends": tuple(t.replace("\n", "\r\n") for t in (BASE, OURS, THEIRS, MERGED)),
     "byte order mark": tuple(f"\ufeff{t}" for t in (BASE, OURS, THEIRS, MERGED)),
