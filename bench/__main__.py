@@ -41,6 +41,7 @@ from bench import (
     loading,
     machines,
     memory,
+    merging,
     reading,
     search,
     size,
@@ -78,6 +79,7 @@ CHOICES = (
     "studio",
     "size",
     "caches",
+    "merging",
 )
 BEGAN = time.perf_counter()
 
@@ -104,6 +106,8 @@ def main() -> None:
         elif options.what == "worst":
             make_site(Path(folder), WORST)
             worst.measure(Path(folder), WORST, queries=scaled(5000 if options.full else 500))
+        elif options.what == "merging":
+            merging.measure(Path(folder))
         elif options.what == "attacks":
             bystanders.measure(Path(folder), ATTACKED_ARTICLES, ATTACKED_COMMITS)
         elif options.what == "size":
