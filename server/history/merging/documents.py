@@ -11,7 +11,7 @@ from server.errors import ConflictError
 from server.formats.edits import REMOVE
 from server.history.merging.other_keys import changes_other_keys, merge_other_keys
 from server.history.merging.sides import File, Version, read_files
-from server.schema.model import Attribute, Schema, Type
+from server.schema.model import FILE_FIELDS, Attribute, Schema, Type
 from server.storage.changeset import Changeset
 from server.storage.files import ignored, is_utf_8, size_signature
 from server.storage.git.merge_file import merge_text_with_conflicts
@@ -308,7 +308,23 @@ def _in_merged_lines(
         made = lines.changed(document, changes)
     except ConflictError:
         return None
-    return made if _has_values(context, ours.path, made, three, values) else None
+    if not _has_values(context, ours.path, made, three, values):
+        return None
+    return made if _has_other_keys(context, made, (base, ours, theirs)) else None
+
+
+def _has_other_keys(context: Context, text: str, sides: tuple[Version, Version, Version]) -> bool:
+    """Return whether a text contains the changes of both sides to keys that are not attributes.
+
+    The merged lines can lack such a key, for example if one side has a line above the front matter.
+    """
+    base, ours, theirs = sides
+    entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
+    if entry is None or entry.document is None:
+        return False
+    made = Version(entry.document, text.encode())
+    missing = {key for side in (ours, theirs) for keys in merge_other_keys(base, made, side) for key in keys}
+    return missing <= set(FILE_FIELDS)
 
 
 def _with_other_keys(

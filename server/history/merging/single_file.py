@@ -38,6 +38,11 @@ class Texts:
     ours: bytes
     theirs: bytes
 
+    @property
+    def existing(self) -> tuple[bytes, ...]:
+        """The versions that exist."""
+        return (self.base, self.ours, self.theirs) if self.base else (self.ours, self.theirs)
+
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:

@@ -92,10 +92,15 @@ def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
     store = _store(top / site)
     if not path.endswith(ENDINGS) or upload_path(path) or not store.claimed(path):
         return None
-    merged = merge_file(store, path, texts, now()) or merge_file(
-        store_by_keys(store, path), path, texts, now()
-    )
+    if path.endswith(MARKDOWN) and len({_has_front_matter(data) for data in texts.existing}) > 1:
+        return None  # A line above the front matter turns the whole file into text.
+    stores = (store, store_by_keys(store, path))
+    merged = next(filter(None, (merge_file(each, path, texts, now()) for each in stores)), None)
     return None if merged and _lost_comments(path, texts, merged) else merged
+
+
+def _has_front_matter(data: bytes) -> bool:
+    return split(data.decode().removeprefix(BOM)).handler is not None
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
