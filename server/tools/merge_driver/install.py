@@ -157,7 +157,7 @@ def _driver(*options: str) -> str:
     command = " ".join(shlex.quote(word) for word in _command()).replace("%", "%%")
     run = " ".join([command, "merge-driver", "run", *options, "--", "%O %A %B %L %P %S %X %Y"])
     lines = "git merge-file -q --marker-size=%L -L ours -L base -L theirs %A %O %B"
-    return f"{run} && exit 0; grep -q '^<<<<<<<' %A && exit 1; {lines} || exit 1"
+    return f"{run} && exit 0; grep -q '^<\\{{%L\\}}' %A && exit 1; {lines} || exit 1"
 
 
 def _command() -> list[str]:

@@ -120,6 +120,13 @@ def test_the_size_of_the_markers_is_an_attribute_of_git(folder: Path) -> None:
     assert "unresolved merge conflict" in bifolio(folder, "check", status=1)
 
 
+def test_markers_can_be_short(folder: Path) -> None:
+    save(folder, {".gitattributes": text(folder, ".gitattributes") + "*.md conflict-marker-size=3\n"})
+    marked = conflict(folder, OURS, THEIRS.replace("'One'", "'Theirs'"))
+    assert re.search("^<{3} .*\ntitle: 'Ours'\n={3}\ntitle: 'Theirs'\n>{3} .*\nsummary: Long", marked, re.M)
+    assert marked.count("<<<") == 1
+
+
 def test_a_key_that_is_not_an_attribute_is_merged_too(folder: Path) -> None:
     base = BASE.replace("number: 1\n", "number: 1\nmood: calm\nsky: grey\n")
     save(folder, {PATH: base})
