@@ -62,6 +62,7 @@ LAZY = {
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB. Content reads do not need them.",
     "server.auth.directory": "argon2 and PyJWT take 80 ms and 5 MB. Loaded to check tokens or read users.",
     "server.database.postgres": "psycopg is an optional dependency, needed only for accounts in PostgreSQL.",
+    "server.formats.markdown": "pyromark takes 15 ms and 5 MB. Loaded to check the first Markdown text.",
     "server.site.check.users": "argon2 takes 12 ms. Loaded only if a content type can relate to users.",
     "server.storage.images.measure": "Pillow takes 15 ms and 3 MB. Loaded to measure the first new picture.",
     "server.storage.bucket.bucket": "obstore takes 8 MB. Loaded only for a site with a bucket.",

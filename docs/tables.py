@@ -22,6 +22,7 @@ from server.problems import RULES
 from server.query.operators import LOGIC, OPERATORS
 from server.query.parse import PUBLICATION_FILTERS
 from server.schema.model import ATTRIBUTE_TYPES
+from server.schema.rules import RULE_KEYS
 
 DEVIATIONS = Path(__file__).parents[1] / "tests" / "conformance" / "deviations.json"
 _TABLE = re.compile(r"(<!-- table: ([a-z ]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -74,7 +75,17 @@ def _default(value: Any) -> str:
 
 
 def _rules() -> str:
-    return _table(["rule", "meaning"], ([f"`{name}`", sentence] for name, sentence in RULES.items()))
+    rows = (
+        [f"`{rule.name}`", "error, fixed" if rule.is_fixed else rule.level, rule.sentence, rule.fix]
+        for rule in RULES.values()
+    )
+    return _table(["rule", "default", "problem", "how to fix it"], rows)
+
+
+def _content_rules() -> str:
+    return _table(
+        ["key of a rule", "meaning"], ([f"`{key.name}`", key.sentence] for key in RULE_KEYS.values())
+    )
 
 
 def _export_keys() -> str:
@@ -171,6 +182,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "actions": _actions,
     "errors": _errors,
     "rules": _rules,
+    "content rules": _content_rules,
     "packages": _packages,
     "deviations": _deviations,
     "lazy": _lazy,

@@ -15,7 +15,7 @@ from typing import Any
 from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS
-from server.problems import Problem
+from server.problems import CONTENT_RULE, RULES, Level, Problem
 from server.schema.check import RESERVED_IDS
 
 FILE = SETTINGS
@@ -392,7 +392,13 @@ class CheckSettings:
     """Settings for `bifolio check`."""
 
     ignore: Mapping[str, tuple[str, ...]] = _setting(
-        {}, "rules", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
+        {}, "ignored", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
+    )
+    rules: Mapping[str, Level] = _setting(
+        {},
+        "levels",
+        "The levels of [rules](check.md#rules): `rule: off`, `rule: warning` or `rule: error`.",
+        "the default of each rule",
     )
 
 
@@ -484,9 +490,18 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Whether the setting `check.ignore` suppresses a problem. Only warnings can be suppressed."""
+        """Whether the setting `check.ignore` or `check.rules` suppresses a problem. Only problems that are
+        warnings by default can be suppressed.
+        """
+        if problem.severity != "warning" and problem.rule != CONTENT_RULE:
+            return False
         patterns = self.check.ignore.get(problem.rule, ())
-        return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
+        is_off = self.check.rules.get(problem.rule) == "off"
+        return is_off or any(fnmatchcase(problem.path, p) for p in patterns)
+
+    def level_of(self, rule: str) -> Level:
+        """Return the level of a rule, as set in `check.rules` or by default."""
+        return self.check.rules.get(rule, RULES[rule].level)
 
 
 def _keys(section: type, names: tuple[str, ...], attributes: tuple[str, ...]) -> Iterator[SettingKey]:

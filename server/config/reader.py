@@ -26,7 +26,7 @@ from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile, read_config_file
 from server.formats.text_positions import KeyPath, nearest
 from server.formats.tree import is_null
-from server.problems import RULES, Problem
+from server.problems import LEVELS, RULES, Level, Problem
 from server.schema.model import Schema
 from server.schema.spelling import suggestion
 
@@ -171,6 +171,14 @@ def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
     return values.text_or_texts(file, (), *at)
 
 
+def _level(file: ConfigFile, *at: str) -> Level:
+    word = values.text(file, "", *at)
+    found: Level | None = next((level for level in LEVELS if level == word), None)
+    if found is None:
+        raise file.refuse_value('be "off", "warning" or "error"', suggestion(word, LEVELS), *at)
+    return found
+
+
 # Functions that read a value, by kind of value. Arguments: file, default, path of keys.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
@@ -206,7 +214,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
-    "rules": _paths,
+    "ignored": _paths,
+    "levels": _level,
     "populates": _populate,
     "types": read_type,
     "queries": read_query,
@@ -259,10 +268,16 @@ def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator
 
 
 def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
-    for rule in settings.check.ignore:
-        if rule not in RULES:
-            fix = suggestion(rule, RULES) or "use one of " + ", ".join(RULES)
-            yield file.refuse_key(f'unknown rule "{rule}" in check.ignore', fix, "check", "ignore", rule)
+    for key, named in (("ignore", settings.check.ignore), ("rules", settings.check.rules)):
+        for rule in named:
+            at = ("check", key, rule)
+            if rule not in RULES:
+                fix = suggestion(rule, RULES) or "use one of " + ", ".join(RULES)
+                yield file.refuse_key(f'unknown rule "{rule}" in check.{key}', fix, *at)
+            elif key == "rules" and RULES[rule].is_fixed:
+                what = f'the level of the rule "{rule}" can\'t be changed'
+                fix = "remove this key: files with such problems are not served"
+                yield file.refuse_key(what, fix, *at)
 
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:

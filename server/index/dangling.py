@@ -105,6 +105,13 @@ def _targets(
             yield from _targets(schema, component.type, component.values, inner)
 
 
+def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
+    """Yield the key of each document and media file to which an attribute refers, even if it is missing."""
+    for document in _all(snapshot):
+        for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
+            yield key_of(attribute, target)
+
+
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
     """Yield each document that refers to users or roles. A document with several such relations is yielded
     several times.

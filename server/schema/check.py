@@ -7,6 +7,7 @@ from importlib import import_module
 from server.errors import SetupError, noting
 from server.formats.config_file import ConfigFile
 from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
+from server.schema.rules import check_rules
 from server.schema.spelling import suggestion
 
 # API ids that content types can't use. Each is already another path below /api/ or a name in permissions, so
@@ -22,6 +23,8 @@ def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupE
     """Check the API ids and attributes in a schema. Append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
+    with noting(wrong):
+        check_rules(file, type_, schema.types)
     for attribute in type_.attributes.values():
         with noting(wrong):
             _check_attribute(file, type_, attribute, schema.types)

@@ -17,6 +17,7 @@ from server.schema.model import (
     CUSTOM_FIELD,
     DATE_PARTS,
     DATE_TYPES,
+    DEPRECATED,
     FILE_FIELDS,
     INVERSE_RELATIONS,
     RESERVED_FIELDS,
@@ -27,6 +28,7 @@ from server.schema.model import (
     Schema,
     Type,
 )
+from server.schema.rules import read_rules
 from server.schema.spelling import TOP_KEYS, find_mistyped_key, suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # file formats for new documents
@@ -192,6 +194,7 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
         file_name=_file_name(file, options, attributes),
         body=_body(file, options, attributes),
         other_keys=_other_keys(file, options, attributes),
+        rules=read_rules(file),
         path=file.path,
         raw=file.data,
     )
@@ -340,6 +343,7 @@ _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("repeatable", "repeatable", bool),
     ("multiple", "multiple", bool),
     ("allowed_types", "allowedTypes", list),
+    ("deprecated", "deprecated", (bool, str)),
 )
 _KINDS: Mapping[type | tuple[type, ...], str] = {
     bool: "true or false",
@@ -347,6 +351,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     str: "text",
     list: "a list",
     (int, float, str): "a number",
+    (bool, str): "true, or text that says what to use instead",
 }
 
 # The attribute type for each custom field of a Strapi plugin. Custom fields that are not listed have the type
@@ -385,6 +390,9 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
             what = f'{theirs} of attribute "{name}" must be {_KINDS[want]} (found {describe_value(value)})'
             raise file.refuse(what, "", *at, theirs)
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
+    if "deprecated" in values:
+        said = values["deprecated"]
+        values["deprecated"] = said if isinstance(said, str) else DEPRECATED if said else ""
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
     # Users have no files, so the relation is stored in the files of this content type.

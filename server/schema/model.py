@@ -7,6 +7,8 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal
 from urllib.parse import quote
 
+from server.problems import Severity
+
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
@@ -25,6 +27,7 @@ class AttributeType:
     text: bool = False
 
 
+DEPRECATED = "true"  # an attribute is deprecated, but nothing replaces it
 CUSTOM_FIELD = "customField"  # the type of attributes that are defined by Strapi plugins
 
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
@@ -96,6 +99,7 @@ class Attribute:
     repeatable: bool = False
     multiple: bool = False
     allowed_types: tuple[str, ...] = ()
+    deprecated: str = ""  # what to use instead, or DEPRECATED
 
     @property
     def group(self) -> str:
@@ -196,6 +200,21 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 
 @dataclass(frozen=True, slots=True)
+class ContentRule:
+    """A rule in `options.rules` of a schema, which `bifolio check` applies to the documents of the type.
+
+    - `path` contains the names of attributes that lead to the value, such as `("seo", "metaTitle")`.
+    - `limits` is an attribute that has the options of the rule.
+    - `message` replaces the messages about the options, if it is not "".
+    """
+
+    path: tuple[str, ...]
+    limits: Attribute
+    severity: Severity = "warning"
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class DraftKey:
     """The key that marks a file as a draft, and the value that it has in drafts."""
 
@@ -227,6 +246,7 @@ class Type:
     body: str | None = None
     # name of the json attribute that collects all keys in a file for which there is no attribute
     other_keys: str | None = None
+    rules: tuple[ContentRule, ...] = ()
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
@@ -340,6 +360,22 @@ class Schema:
     def with_blocks(self) -> Set[str]:
         """The uids of the types that have rich text in the `blocks` format, directly or in components."""
         return self._types_with(lambda attribute: attribute.type == "blocks")
+
+    @cached_property
+    def with_prose(self) -> Mapping[str, tuple[str, ...]]:
+        """For each type's uid, the names of the attributes that contain prose, directly or in a component.
+
+        Prose is Markdown, or rich text in the `blocks` format.
+        """
+
+        def is_prose(attribute: Attribute) -> bool:
+            return attribute.type in ("richtext", "blocks")
+
+        found = self._types_with(is_prose)
+        return {
+            uid: tuple(a.name for a in t.attributes.values() if is_prose(a) or _holds(a, found))
+            for uid, t in self.types.items()
+        }
 
     def _types_with(self, meets: Callable[[Attribute], bool]) -> Set[str]:
         """Return the uids of the types that have an attribute for which `meets` is true, directly or in

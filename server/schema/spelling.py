@@ -152,6 +152,7 @@ INFO_KEYS = ("singularName", "pluralName", "displayName", "description", "icon",
 OPTION_KEYS = (
     "draftAndPublish", "files", "format", "frontMatter", "draftWhen", "body", "otherKeys", "fileName",
     "privateAttributes", "populateCreatorFields", "reviewWorkflows", "timestamps", "increments", "comment",
+    "rules",
 )  # fmt: skip
 ATTRIBUTE_KEYS = (
     "type", "required", "unique", "private", "default", "min", "max", "minLength", "maxLength", "regex",
@@ -159,7 +160,7 @@ ATTRIBUTE_KEYS = (
     "components", "repeatable", "multiple", "allowedTypes", "pluginOptions", "customField", "options",
     "configurable", "writable", "visible", "searchable", "column", "columnType", "joinTable", "joinColumn",
     "useJoinTable", "morphColumn", "enumName", "conditions", "displayName", "description", "autoPopulate",
-    "owner",
+    "owner", "deprecated",
 )  # fmt: skip
 I18N_KEYS = ("localized",)
 _KINDS = ("collectionType", "singleType")

@@ -27,6 +27,7 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
     "localized": True,
     "inversed_by": None,
     "target_field": None,
+    "deprecated": "",
 }
 
 

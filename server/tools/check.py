@@ -19,8 +19,7 @@ from server.tools.terminal import Part, Style, printable
 # --- formats --------------------------------------------------------------------------------------
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# rules whose problems SARIF reports as warnings
-_WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
+_SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
 def as_json(found: Survey, prefix: str) -> str:
@@ -73,11 +72,12 @@ def as_sarif(found: Survey, prefix: str) -> str:
         "semanticVersion": __version__,
         "rules": [
             {
-                "id": rule,
-                "shortDescription": {"text": sentence.replace("`", "")},
-                "defaultConfiguration": {"level": "warning" if rule in _WARNINGS else "error"},
+                "id": rule.name,
+                "shortDescription": {"text": rule.sentence.replace("`", "")},
+                "help": {"text": rule.fix.replace("`", "")},
+                "defaultConfiguration": {"level": _SARIF_LEVELS[rule.level]},
             }
-            for rule, sentence in RULES.items()
+            for rule in RULES.values()
         ],
     }
     run = {

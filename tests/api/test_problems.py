@@ -140,6 +140,23 @@ def test_nobody_is_told_of_what_they_may_not_see(api: Api) -> None:
     assert "elsewhere" not in told.text
 
 
+def test_advice_on_a_link_names_no_document_that_may_not_be_seen(make_api: MakeApi) -> None:
+    api = make_api(
+        {
+            **collection("note", {"text": {"type": "richtext"}}),
+            **collection("plan", {"text": {"type": "richtext"}}),
+            "content/notes/a.yaml": "text: '[x](secret.md)'\n",
+            "content/plans/secret.md": "# Plan\n",
+        }
+    )
+    (owned,) = api.get("/problems").data
+    assert (owned["rule"], owned["line"], owned["attribute"]) == ("broken-link", 1, "text")
+    assert owned["fix"] == 'did you mean "../plans/secret.md"?'
+    api.token("notes", may=["problems.find", "note.find"])
+    (seen,) = api.get("/problems", "notes").data
+    assert seen["fix"] == "correct the link"
+
+
 def test_no_fix_spells_an_attribute_that_may_not_be_seen(make_api: MakeApi) -> None:
     api = make_api(
         {

@@ -541,6 +541,7 @@ SARIF: dict[str, dict[str, str]] = {
     "reportingDescriptor": {
         "id!": "text",
         "shortDescription": "multiformatMessageString",
+        "help": "multiformatMessageString",
         "defaultConfiguration": "reportingConfiguration",
     },
     "multiformatMessageString": {"text!": "text", "markdown": "text"},

@@ -24,7 +24,11 @@ from server.schema.load import survey_content_types
 from server.schema.model import BUILT_IN, Schema, Type
 from server.schema.spelling import find_mistyped_keys
 from server.site.check.audit import Audit
+from server.site.check.document_rules import find_in_documents
 from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
+from server.site.check.levels import with_levels
+from server.site.check.media_use import find_unused_media
+from server.site.check.stale_translations import find_stale_translations
 from server.site.check.unclaimed import (
     file_names,
     find_unclaimed,
@@ -143,7 +147,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each function yields one kind of problem that involves several files.
+# Each function yields one kind of problem, for which more than the values in a single file are needed.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
@@ -152,7 +156,13 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     orphans,
     stale_drafts,
     unequal_locales,
+    find_in_documents,
 )
+# Functions for rules that are off by default. They are called only if their rule is on.
+OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
+    "unused-media": find_unused_media,
+    "stale-translation": find_stale_translations,
+}
 
 
 @dataclass(frozen=True)
@@ -233,12 +243,14 @@ def look_at(
     including users.
     """
     found = {_with_position(audit.root, problem): None for problem in problems}
-    for find in (*AUDITS, *((find_untranslated,) if translations else ())):
+    optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
+    for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if joined.users is not None else []):
         found.update(dict.fromkeys(dangling(joined, partial(parsed, audit.root), documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    shown = (p for p in found if not audit.settings.ignores(p) and not p.message.endswith(lost))
+    levelled = with_levels(audit.root, audit.settings, found)
+    shown = (problem for problem in levelled if not problem.message.endswith(lost))
     possible = _fixes(audit, found)
     fixable = sum(fix.certain for fix in possible.values())
     reported: list[Problem] = []

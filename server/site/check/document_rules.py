@@ -1,0 +1,197 @@
+"""Rules for single documents: links, images, headings, deprecated attributes, and the rules in schemas.
+
+Each function checks one document for one rule. Editors call `check_text` while a document is being edited.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from server.documents.constraints import Limits, broken_options
+from server.documents.document import DRAFT, VALUES, Document
+from server.documents.values import components_at, is_empty
+from server.formats.text_positions import KeyPath, line_and_column
+from server.formats.tree import SyntaxProblem
+from server.problems import CONTENT_RULE, Problem
+from server.schema.model import DEPRECATED, Attribute, ContentRule, Type
+from server.site.check.audit import Audit
+from server.site.check.levels import ignored_lines, is_ignored, with_level
+from server.site.check.links import LinkTargets, broken_links, page_of
+from server.site.check.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A document to check: its page, and its values.
+
+    `document` is None if the text of the page is not valid. Then only the rules for prose are applied.
+    """
+
+    page: Page
+    document: Document | None
+    targets: LinkTargets
+
+
+# --- prose ----------------------------------------------------------------------------------------
+
+
+def _broken_links(subject: Subject) -> Iterator[Problem]:
+    return broken_links(subject.page, subject.targets)
+
+
+def _missing_alts(subject: Subject) -> Iterator[Problem]:
+    """Yield a problem for each image without alternative text. In HTML, an empty `alt` is allowed."""
+    for passage in subject.page.passages:
+        for link in passage.prose.links:
+            if link.kind == "image" and link.alt is None:
+                what, fix = (
+                    "the image has no alternative text",
+                    "describe the image for readers who can't see it",
+                )
+                place = (subject.page.path, link.line, what, fix, "warning", link.column)
+                yield Problem(*place, "missing-alt", passage.at)  # type: ignore[arg-type]
+
+
+def _heading_jumps(subject: Subject) -> Iterator[Problem]:
+    """Yield a problem for each heading that is more than one level below the previous heading.
+
+    The first heading may have any level, because the page's template contains the headings above it.
+    """
+    path = subject.page.path
+    for passage in subject.page.passages:
+        before = 6
+        for heading in passage.prose.headings:
+            if heading.level > before + 1:
+                what = f"a heading of level {heading.level} follows a heading of level {before}"
+                fix = f"use level {before + 1}"
+                place = (path, heading.line, what, fix, "warning", heading.column)
+                yield Problem(*place, "heading-jump", passage.at)  # type: ignore[arg-type]
+            before = heading.level
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
+    """Yield a problem for each value of a deprecated attribute."""
+    if subject.document is None:
+        return
+    for at, attribute in _deprecated_in(subject.document.type, subject.document.read_row()[VALUES], ()):
+        said = "" if attribute.deprecated == DEPRECATED else attribute.deprecated
+        fix = said or "remove the value"
+        yield _at_value(subject, at, f"{_name(at)} is deprecated", fix, "deprecated-attribute")
+
+
+def _deprecated_in(type_: Type, values: Any, at: KeyPath) -> Iterator[tuple[KeyPath, Attribute]]:
+    for attribute, value in zip(type_.attributes.values(), values, strict=True):
+        inner = (*at, attribute.name)
+        if attribute.deprecated and not is_empty(value) and value != attribute.default:
+            yield inner, attribute
+        for where, component in components_at(attribute, value, inner):
+            yield from _deprecated_in(component.type, component.values, where)
+
+
+def _content_rules(subject: Subject) -> Iterator[Problem]:
+    """Yield a problem for each value that breaks a rule in `options.rules`. Drafts may be incomplete."""
+    document = subject.document
+    if document is None or not document.type.rules:
+        return
+    limits = Limits(draft=document.status == DRAFT)
+    row = document.read_row()[VALUES]
+    for rule in document.type.rules:
+        for at, value in _values_at(document.type, row, rule.path, ()):
+            for sentence in _broken(rule, value, limits):
+                message = f"{_name(at)}: {rule.message}" if rule.message else f"{_name(at)} {sentence}"
+                yield _at_value(subject, at, message, "", CONTENT_RULE, rule.severity)
+
+
+def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
+    broken = broken_options(rule.limits, value, limits)
+    enum = rule.limits.enum
+    if enum and not is_empty(value) and str(value) not in enum and not limits.draft:
+        broken.append(f'must be one of {", ".join(enum)} (found "{value}")')
+    return broken[:1] if rule.message else broken
+
+
+def _values_at(
+    type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
+) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield the values to which a path of attribute names leads. A missing component has no values, except
+    that a value in it counts as missing if the component is not in a list.
+    """
+    name, *others = names
+    attribute = type_.attributes.get(name)
+    if attribute is None:
+        return
+    value, inner = values[list(type_.attributes).index(name)], (*at, name)
+    if not others:
+        yield inner, value
+        return
+    if is_empty(value) and not attribute.to_many:
+        yield (*inner, *others), None
+    for where, component in components_at(attribute, value, inner):
+        yield from _values_at(component.type, component.values, tuple(others), where)
+
+
+def _name(at: KeyPath) -> str:
+    return ".".join(map(str, at))
+
+
+def _at_value(
+    subject: Subject, at: KeyPath, message: str, fix: str, rule: str, severity: Any = "warning"
+) -> Problem:
+    try:
+        line, column = line_and_column(subject.page.position(at))
+    except SyntaxProblem:
+        line, column = None, None
+    return Problem(subject.page.path, line, message, fix, severity, column, rule, at)
+
+
+# --- table ----------------------------------------------------------------------------------------
+
+# The function for each rule.
+DOCUMENT_RULES: Mapping[str, Callable[[Subject], Iterator[Problem]]] = {
+    "broken-link": _broken_links,
+    "missing-alt": _missing_alts,
+    "heading-jump": _heading_jumps,
+    "deprecated-attribute": _deprecated_attributes,
+    CONTENT_RULE: _content_rules,
+}
+PROSE_RULES = ("broken-link", "missing-alt", "heading-jump")
+
+
+def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Iterator[Problem]:
+    """Yield the problems in all documents, or in the documents at `paths`, according to these rules."""
+    rules = {rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule) != "off"}
+    targets, prose = LinkTargets(audit), rules.intersection(PROSE_RULES)
+    for path, document in audit.documents.items():
+        if paths is not None and path not in paths:
+            continue
+        page = page_of(audit, path)
+        if page is not None:
+            subject = Subject(page, document, targets)
+            for rule in sorted(rules if page.has_prose else rules - prose):
+                yield from DOCUMENT_RULES[rule](subject)
+
+
+def check_text(
+    audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
+) -> tuple[Problem, ...]:
+    """Return the problems in the text of one document, according to the rules in this module.
+
+    The text may differ from the file at `path`. `document` contains the values in the text, or is None if the
+    text is not valid. Callers that check several texts can pass the same `targets`, as long as the site does
+    not change.
+    """
+    page = page_of(audit, path, text)
+    if page is None:
+        return ()
+    subject = Subject(page, document, targets or LinkTargets(audit))
+    ignored = ignored_lines(text)
+    return tuple(
+        with_level(audit.settings, problem)
+        for rule, find in DOCUMENT_RULES.items()
+        if audit.settings.level_of(rule) != "off"
+        for problem in find(subject)
+        if not audit.settings.ignores(problem) and not is_ignored(problem, ignored)
+    )

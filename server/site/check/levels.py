@@ -1,0 +1,70 @@
+"""Levels of problems in a report: problems that the site accepts are omitted, and `check.rules` sets the
+severity of the others.
+
+To accept a single problem, a file can contain a comment with `bifolio-ignore: RULE` in the line of the
+problem or in the line above it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from server.config.model import Settings
+from server.formats.tree import SyntaxProblem
+from server.problems import CONTENT_RULE, Problem
+from server.storage.read import read_text
+
+_COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)")
+
+
+def with_levels(root: Path, settings: Settings, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the problems that the site does not accept, with the severities that `check.rules` sets.
+
+    Errors by default are always yielded unchanged.
+    """
+    ignored: dict[str, dict[int, frozenset[str]]] = {}
+    for problem in problems:
+        if problem.severity == "error" and problem.rule != CONTENT_RULE:
+            yield problem
+        elif not settings.ignores(problem):
+            if problem.path not in ignored:
+                ignored[problem.path] = ignored_lines(_text_of(root, problem.path))
+            if not is_ignored(problem, ignored[problem.path]):
+                yield with_level(settings, problem)
+
+
+def with_level(settings: Settings, problem: Problem) -> Problem:
+    """Return a problem with the severity that `check.rules` sets."""
+    level = settings.check.rules.get(problem.rule)
+    if level is None or level == "off" or problem.rule == CONTENT_RULE:
+        return problem
+    return replace(problem, severity=level)
+
+
+def ignored_lines(text: str) -> dict[int, frozenset[str]]:
+    """Return the rules that comments in a text ignore, by the line number of the comment."""
+    if "bifolio-ignore:" not in text:
+        return {}
+    found: dict[int, frozenset[str]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if (comment := _COMMENT.search(line)) is not None:
+            found[number] = frozenset(rule.strip() for rule in comment[1].split(","))
+    return found
+
+
+def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
+    """Return whether a comment in the line of a problem, or in the line above it, ignores the problem.
+
+    A problem without a line is ignored by a comment anywhere in the file.
+    """
+    if problem.line is None:
+        return any(problem.rule in rules for rules in ignored.values())
+    return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))
+
+
+def _text_of(root: Path, path: str) -> str:
+    try:
+        return read_text(root, path)[0]
+    except (OSError, SyntaxProblem):
+        return ""

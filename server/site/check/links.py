@@ -1,0 +1,201 @@
+"""Check of links in prose: files, media files and headings to which links lead, but that do not exist.
+
+Links to other sites are never requested. Links that are addresses of pages, such as `/articles/fog` or
+`../fog/`, are not checked, because only the front end knows which pages there are.
+"""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from posixpath import basename, dirname, join, normpath, relpath, splitext
+from urllib.parse import unquote
+
+from server.documents.ids import compose
+from server.documents.path_rules import MARKDOWN
+from server.formats.prose import EXTERNAL, Link, fold_anchor
+from server.formats.text_positions import KeyPath
+from server.formats.tree import SyntaxProblem
+from server.paths import UPLOADS
+from server.problems import Problem
+from server.schema.spelling import Suggestions
+from server.site.check.audit import Audit
+from server.site.check.page import Page, read_prose
+from server.storage.images.formats import format_of
+from server.storage.media import mime_type, upload_path
+from server.storage.read import read_text
+
+MEDIA_PREFIX = "/uploads/"  # prefix of the URL paths of media files
+_FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
+_TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)  # The destination is computed by a template.
+# Anchors that are not headings: the top of the page, parts of the text, routes, and footnotes.
+_GENERAL_ANCHOR = re.compile(r"top$|:~:|[/!?]|fn", re.IGNORECASE)
+_GITHUB_PREFIX = "user-content-"
+
+
+class LinkTargets:
+    """Files, media files and anchors to which the links in a site can lead. Everything that was looked up is
+    cached, so an object is valid for one state of the site.
+    """
+
+    def __init__(self, audit: Audit) -> None:
+        self._audit = audit
+        self._suggestions = Suggestions()
+        self._anchors: dict[str, tuple[frozenset[str], str]] = {}
+        self._exist: dict[str, bool] = {}
+
+    def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
+        """Return what is wrong with a link in a page, and how to fix it.
+
+        Return None if nothing is wrong, or if it is unknown whether the target exists.
+        """
+        what = "the image" if link.kind == "image" else "the link"
+        if link.kind == "undefined":
+            if _is_defined(link.target, page.text):
+                return None
+            return (
+                f'{what} refers to "[{link.target}]", which is not defined in this text',
+                f'add a line "[{link.target}]: …" with the destination, or correct the name',
+            )
+        if not link.target:
+            return f"{what} has no destination", "add the destination, or remove the link"
+        if link.is_named or EXTERNAL.match(link.target) or _TEMPLATE.search(link.target):
+            return None
+        path, _, fragment = link.target.partition("#")
+        target = unquote(path.partition("?")[0])
+        found = self.path_of(page.path, target) if target else page.path
+        if found is None:
+            return None
+        if target and not self.exists(found) and not self.exists(_below_page(page.path, target)):
+            return f"{what} leads to {found}, which does not exist", self._fix_of_path(page, target, found)
+        if fragment and not self._has_anchor(page, found, unquote(fragment)):
+            place = "this document" if found == page.path else found
+            anchors = self._anchors_of(page, found)[0]
+            near = self._suggestions.of(fold_anchor(unquote(fragment)), sorted(anchors))
+            fix = near.replace('"', '"#', 1) or "use the anchor of a heading"
+            return f'{what} leads to the heading "#{unquote(fragment)}", which does not exist in {place}', fix
+        return None
+
+    def path_of(self, path: str, target: str) -> str | None:
+        """Return the path of the file to which a link in the file at `path` leads. `target` is the link's
+        destination without a fragment.
+
+        Return None if the destination is not the path of a file, but the address of a page.
+        """
+        if target.startswith(MEDIA_PREFIX):
+            return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
+        if target.startswith("/") or target.endswith("/"):
+            return None
+        is_file = target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)
+        return normpath(join(dirname(path), target)) if is_file else None
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file at `path`. The content of a media file may be in a bucket."""
+        if path not in self._exist:
+            self._exist[path] = self._look_up(path)
+        return self._exist[path]
+
+    def _look_up(self, path: str) -> bool:
+        key = compose(upload_path(path) or "")
+        if key and (key in self._audit.snapshot.media or self._is_variant(key)):
+            return True
+        return path in self._audit.files or os.path.lexists(self._audit.root / path)
+
+    def _is_variant(self, key: str) -> bool:
+        of_picture = format_of(key)
+        return of_picture is not None and of_picture[1] in self._audit.snapshot.media
+
+    # --- anchors ----------------------------------------------------------------------------------
+
+    def _has_anchor(self, page: Page, path: str, fragment: str) -> bool:
+        if not path.endswith(MARKDOWN) and path != page.path:
+            return True
+        anchor = fold_anchor(fragment.removeprefix(_GITHUB_PREFIX))
+        if not anchor or _GENERAL_ANCHOR.match(fragment):
+            return True
+        anchors, text = self._anchors_of(page, path)
+        if anchor in anchors or any(one.endswith("-") and anchor.startswith(one) for one in anchors):
+            return True
+        # The front end may make an anchor from a value, a shortcode or a component.
+        quoted = re.escape(fragment)
+        return bool(re.search(rf"[\"']{quoted}[\"']|:\s+{quoted}\s*$|\{{[^}}\n]*\b{quoted}\b", text, re.M))
+
+    def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], str]:
+        """Return the folded anchors in the document at `path`, and its text."""
+        if path == page.path:
+            return page.anchors, page.text
+        if path not in self._anchors:
+            try:
+                text = read_text(self._audit.root, path)[0]
+            except (OSError, SyntaxProblem):
+                text = ""
+            other = page_of(self._audit, path, text)
+            self._anchors[path] = (other.anchors if other else read_prose(text, 1).anchors), text
+        return self._anchors[path]
+
+    # --- suggestions ------------------------------------------------------------------------------
+
+    @cached_property
+    def _paths_by_name(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self._audit.files:
+            found[basename(path)].append(path)
+        return found
+
+    def _fix_of_path(self, page: Page, target: str, path: str) -> str:
+        same = self._paths_by_name.get(basename(path), [])
+        if len(same) == 1 and not target.startswith(MEDIA_PREFIX):
+            return f'did you mean "{relpath(same[0], dirname(page.path))}"?'
+        if len(same) == 1 and (key := upload_path(same[0])):
+            return f'did you mean "{MEDIA_PREFIX}{key}"?'
+        beside = [basename(p) for p in self._siblings.get(dirname(path), ())]
+        near = self._suggestions.of(basename(path), beside)
+        return near or "correct the link, or add the file"
+
+    @cached_property
+    def _siblings(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self._audit.files:
+            found[dirname(path)].append(path)
+        return found
+
+
+def _below_page(path: str, target: str) -> str:
+    """Return the path to which a link leads if the page's address ends with a slash, as in `/news/fog/` for
+    `news/fog.md`.
+    """
+    return normpath(join(splitext(path)[0], target))
+
+
+def _is_defined(name: str, text: str) -> bool:
+    """Return whether a line defines the name of a link, even if CommonMark does not see it as a definition.
+
+    Kramdown finds definitions directly below a paragraph.
+    """
+    return bool(re.search(rf"^[ \t]*\[{re.escape(name)}\]:", text, re.MULTILINE | re.IGNORECASE))
+
+
+def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
+    """Return the page for the file at `path`, or None if the file belongs to no content type.
+
+    By default, the text of the page is the text of the file.
+    """
+    claim = audit.layout.claim(path)
+
+    def read() -> str:
+        return read_text(audit.root, path)[0] if text is None else text
+
+    return Page(path, claim.type, audit.snapshot.schema, read) if claim else None
+
+
+def broken_links(page: Page, targets: LinkTargets) -> Iterator[Problem]:
+    """Yield a problem for each link in a page whose target does not exist."""
+    for passage in page.passages:
+        for link in passage.prose.links:
+            if (fault := targets.fault_of(page, link)) is not None:
+                yield _problem(page, link, passage.at, *fault)
+
+
+def _problem(page: Page, link: Link, at: KeyPath, message: str, fix: str) -> Problem:
+    return Problem(page.path, link.line, message, fix, "warning", link.column, "broken-link", at)

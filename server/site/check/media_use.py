@@ -1,0 +1,49 @@
+"""Search for media files to which no document refers."""
+
+import re
+from collections.abc import Iterator
+from posixpath import basename
+from urllib.parse import unquote
+
+from server.documents.ids import compose
+from server.formats.tree import SyntaxProblem
+from server.index.dangling import MEDIA, referred_keys
+from server.problems import Problem
+from server.site.check.audit import Audit
+from server.storage.images.formats import format_of
+from server.storage.read import read_text
+
+# Text that looks like the name of a file, in any kind of value, link or HTML.
+_FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
+
+
+def find_unused_media(audit: Audit) -> Iterator[Problem]:
+    """Yield a problem for each media file to which no media attribute refers, and whose name occurs in no
+    document.
+    """
+    used = {key for uid, key in referred_keys(audit.snapshot) if uid == MEDIA}
+    unused = {key: file for key, file in audit.snapshot.media.items() if key not in used}
+    if not unused:
+        return
+    names = _names_in_documents(audit)
+    for key, file in sorted(unused.items()):
+        if basename(key) not in names:
+            fix = "use the file, or delete it"
+            yield Problem(
+                file.path, None, "no document refers to this file", fix, "warning", None, "unused-media"
+            )
+
+
+def _names_in_documents(audit: Audit) -> set[str]:
+    """Return everything in the documents' files that looks like the name of a file. For a resized image, this
+    includes the name of the original.
+    """
+    names: set[str] = set()
+    for path in audit.claims:
+        try:
+            names.update(_FILE_NAME.findall(read_text(audit.root, path)[0]))
+        except (OSError, SyntaxProblem):
+            continue
+    names.update([compose(unquote(name)) for name in names])
+    originals = (format_of(name) for name in names)
+    return names.union(original[1] for original in originals if original)

@@ -1,0 +1,179 @@
+"""A page: the text of one document's file, with the prose in its attributes.
+
+The text may differ from the file, for example while it is being edited.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+from server.documents.path_rules import MARKDOWN
+from server.formats import frontmatter
+from server.formats.prose import Heading, Link, Prose
+from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree
+from server.schema.model import Schema, Type
+from server.storage.read import BOM, parse, positions_of
+
+Placed = TypeVar("Placed", Link, Heading)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """The prose in one attribute. `at` is the path of the attribute."""
+
+    at: KeyPath
+    prose: Prose
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """The text of a document's file. `path` is the path of the file, and `type` is the document's type.
+
+    `read` returns the text. It is called when the text is first needed.
+    """
+
+    path: str
+    type: Type
+    schema: Schema
+    read: Callable[[], str]
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the file, or "" if it can't be read."""
+        try:
+            return self.read()
+        except (OSError, SyntaxProblem):
+            return ""
+
+    @cached_property
+    def passages(self) -> tuple[Passage, ...]:
+        """The prose in the document. If the text is not valid, there is none."""
+        try:
+            return tuple(self._find_passages())
+        except SyntaxProblem:
+            return ()
+
+    @cached_property
+    def anchors(self) -> frozenset[str]:
+        """The folded anchors in the whole document."""
+        return frozenset().union(*(passage.prose.anchors for passage in self.passages))
+
+    @cached_property
+    def parsed(self) -> tuple[dict[str, Tree], Positions]:
+        """The values in the document, without the body of a Markdown file, and their positions. Raises
+        SyntaxProblem.
+        """
+        positions: Positions = {}
+        tree = parse(self.path, self.text, None, positions)
+        return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
+
+    @property
+    def has_body(self) -> bool:
+        """Whether the document has Markdown below front matter."""
+        return self.type.body is not None and self.path.endswith(MARKDOWN)
+
+    @property
+    def has_prose(self) -> bool:
+        """Whether the type has attributes with prose."""
+        return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
+
+    def position(self, at: KeyPath) -> Position | None:
+        """Return the position of the value at `at`, or of the nearest enclosing value."""
+        return nearest(self.parsed[1], at)
+
+    def _find_passages(self) -> Iterator[Passage]:
+        if self.has_body and self.type.body:
+            text = self.text.removeprefix(BOM)
+            rest = frontmatter.split(text).rest
+            first_line = text.count("\n", 0, len(text) - len(rest)) + 1
+            yield Passage((self.type.body,), read_prose(rest, first_line))
+        others = self.schema.with_prose.get(self.type.uid, ())
+        if any(name != self.type.body for name in others) or (others and not self.has_body):
+            yield from self._passages_in(self.type, self.parsed[0], ())
+
+    def _passages_in(self, type_: Type, values: Tree, at: KeyPath) -> Iterator[Passage]:
+        if not isinstance(values, dict):
+            return
+        for name in self.schema.with_prose.get(type_.uid, ()):
+            attribute, value = type_.attributes[name], values.get(name)
+            inner = (*at, name)
+            if attribute.type == "richtext" and isinstance(value, str) and value:
+                yield Passage(inner, self._place_in_file(read_prose(value, 1), inner))
+            elif attribute.type == "blocks":
+                found = list(self._find_in_blocks(value, inner))
+                links = tuple(one for one in found if isinstance(one, Link))
+                yield Passage(inner, Prose(links, tuple(one for one in found if isinstance(one, Heading))))
+            elif attribute.holds_components:
+                items = value if isinstance(value, list) else [value]
+                for i, item in enumerate(items):
+                    uid = attribute.component or (
+                        str(item.get("__component")) if isinstance(item, dict) else ""
+                    )
+                    inner_type = self.schema.types.get(uid)
+                    if inner_type:
+                        where = (*inner, i) if isinstance(value, list) else inner
+                        yield from self._passages_in(inner_type, item, where)
+
+    # --- positions in values ----------------------------------------------------------------------
+
+    def _place_in_file(self, prose: Prose, at: KeyPath) -> Prose:
+        """Return prose from a value with the positions that it has in the file."""
+        line, column, value = self.position(at) or Position(1, 1)
+        start = sum(len(one) + 1 for one in self.text.split("\n", line)[: line - 1])
+        place = _Places(self.text, start, (line, value or column))
+        links = tuple(place.of(link, link.target) for link in prose.links)
+        headings = tuple(place.of(heading, heading.text) for heading in prose.headings)
+        return Prose(links, headings, prose.text)
+
+    def _find_in_blocks(self, tree: Any, at: KeyPath) -> Iterator[Link | Heading]:
+        for i, node in enumerate(tree if isinstance(tree, list) else ()):
+            if not isinstance(node, dict):
+                continue
+            inner, kind = (*at, i), node.get("type")
+            if kind == "link":
+                yield self._link("link", node.get("url"), (*inner, "url"))
+            elif kind == "image" and isinstance(image := node.get("image"), dict):
+                alt = str(image.get("alternativeText") or "").strip() or None
+                yield self._link("image", image.get("url"), (*inner, "image", "url"), alt)
+            elif kind == "heading" and str(node.get("level")) in "123456":
+                line, column, *_ = self.position(inner) or Position(1, 1)
+                yield Heading(int(str(node.get("level"))), _text_of(node), line, column)
+            yield from self._find_in_blocks(node.get("children"), (*inner, "children"))
+
+    def _link(self, kind: Any, target: Any, at: KeyPath, alt: str | None = None) -> Link:
+        line, column, value = self.position(at) or Position(1, 1)
+        return Link(kind, str(target or "") or "#", line, value or column, alt)
+
+
+class _Places:
+    """Lookup of the positions of pieces of a value in the text of a file, in which it may be written in a
+    different form.
+    """
+
+    def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
+        self._text, self._start, self._otherwise = text, start, otherwise
+        self._next: dict[str, int] = {}
+
+    def of(self, found: Placed, written: str) -> Placed:
+        at = self._text.find(written, self._next.get(written, self._start)) if written else -1
+        if at < 0:
+            return replace(found, line=self._otherwise[0], column=self._otherwise[1])
+        self._next[written] = at + len(written)
+        line = self._text.count("\n", 0, at) + 1
+        return replace(found, line=line, column=at - self._text.rfind("\n", 0, at))
+
+
+def _text_of(node: Any) -> str:
+    if not isinstance(node, dict):
+        return ""
+    return str(node.get("text") or "") + "".join(map(_text_of, node.get("children") or ()))
+
+
+def read_prose(text: str, first_line: int) -> Prose:
+    """Return the prose in a Markdown text. The parser is imported when it is first needed."""
+    if not text.strip():
+        return Prose()
+    return cast(Prose, import_module("server.formats.markdown").read_markdown(text, first_line))

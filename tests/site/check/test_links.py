@@ -1,0 +1,158 @@
+"""The rule `broken-link`: which links are broken, and which can't be known to be."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from server.site.check.audit import Audit
+from server.site.check.document_rules import check_text
+from server.site.check.links import LinkTargets
+from tests.site.check.sites import SETTINGS, TYPES, check, page, places
+from tests.sites import load, write
+
+FILES: dict[str, str | bytes] = {
+    "content/pages/a.md": page("# First\n\n## Second {#own}\n\n## Second"),
+    "content/pages/b/c.md": page("# C"),
+    "content/notes/n.yaml": "text: N\n",
+    "content/uploads/map.txt": "map",
+    "content/uploads/old/sea chart.png": b"\x89PNG\r\n\x1a\n",
+}
+FIX = "Correct the link, or add the file."
+# The Markdown in content/pages/x.md, and whether its only link is broken.
+BODIES: dict[str, tuple[str, bool]] = {
+    "a document": ("[x](a.md)", False),
+    "a document with a query": ("[x](a.md?plain=1)", False),
+    "a document in a folder": ("[x](./b/c.md)", False),
+    "a document of another type": ("[x](../notes/n.yaml)", False),
+    "a document that is not there": ("[x](d.md)", True),
+    "a document in a folder that is not there": ("[x](../pagse/a.md)", True),
+    "a file of the repository": ("[x](../../site.md)", True),
+    "a heading": ("[x](a.md#first)", False),
+    "a heading with an id": ("[x](a.md#own)", False),
+    "a heading that occurs twice": ("[x](a.md#second-1)", False),
+    "a heading that is not there": ("[x](a.md#third)", True),
+    "a heading of this page": ("[x](#here)\n\n# Here", False),
+    "a heading of this page, by another processor": ("[x](#-it-s-here)\n\n# It's here", False),
+    "a heading that this page lacks": ("[x](#there)\n\n# Here", True),
+    "the top": ("[x](#)[y](#top)[z](#:~:text=a)", False),
+    "a media file": ("[x](/uploads/map.txt)", False),
+    "a media file with a space": ("[x](/uploads/old/sea%20chart.png)", False),
+    "a size of a picture": ("[x](/uploads/old/small_sea%20chart.png)", False),
+    "a media file by its path": ("[x](../uploads/map.txt)", False),
+    "a media file that is not there": ("[x](/uploads/mpa.txt)", True),
+    "a picture that is not there": ("![x](/uploads/x.png)", True),
+    "a picture beside the page": ("![x](x.png)", True),
+    "a picture in HTML": ('<img alt="x" src="x.png">', True),
+    "a link in HTML": ('<p><a class="b"\nhref="d.md">x</a></p>', True),
+    "no destination": ("[x]()", True),
+    "a name that nothing defines": ("[x][y]", True),
+    "a name": ("[x][y]\n\n[y]: a.md", False),
+    "a name that Kramdown finds": ("[x][y]\nText\n[y]: a.md", False),
+    "a name that leads nowhere": ("[x][y] [z][y]\n\n[y]: d.md", True),
+    # Addresses of pages are made by the front end.
+    "an address": ("[x](/pages/d) [y](../d/) [z](d) [u](d.html) [v](/d.md)", False),
+    "another site": ("[x](https://example.org/d.md) [y](mailto:a@b.c) [z](//example.org/d.md)", False),
+    "a template": ("[x]({{< ref \"d.md\" >}}) [y]({% link d.md %}) [z](${d}.md)", False),
+    "code": ("`[x](d.md)`\n\n```\n[x](d.md)\n```", False),
+    "a comment": ("<!-- [x](d.md) -->", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_link_in_the_body(tmp_path: Path, name: str) -> None:
+    body, is_broken = BODIES[name]
+    problems = check(tmp_path, {**FILES, "content/pages/x.md": page(body)})
+    found = places(problems, "broken-link")
+    assert [path for path, *_ in found] == ["pages/x.md"] * is_broken, problems
+    assert [problem.rule for problem in problems if problem.rule != "broken-link"] == []
+
+
+def test_it_says_where_what_and_how_to_fix_it(tmp_path: Path) -> None:
+    body = "[x](cc.md), [c](../c.md), ![y](/uploads/mpa.txt), [z](a.md#frist), [u][v]\n\n[w]: d.md"
+    problems = check(tmp_path, {**FILES, "content/pages/x.md": page(body, "parts: []")})
+    assert [str(problem) for problem in problems] == [
+        f"content/pages/x.md:{place}"
+        for place in (
+            f"6:5: the link leads to content/pages/cc.md, which does not exist. {FIX}",
+            '6:17: the link leads to content/c.md, which does not exist. Did you mean "b/c.md"?',
+            '6:32: the image leads to content/uploads/mpa.txt, which does not exist. Did you mean "map.txt"?',
+            '6:55: the link leads to the heading "#frist", which does not exist in content/pages/a.md. '
+            'Did you mean "#first"?',
+            '6:68: the link refers to "[v]", which is not defined in this text. '
+            'Add a line "[v]: …" with the destination, or correct the name.',
+            f"8:6: the link leads to content/pages/d.md, which does not exist. {FIX}",
+        )
+    ]
+
+
+BLOCKS = [
+    {"type": "heading", "level": 2, "children": [{"type": "text", "text": "Here"}]},
+    {
+        "type": "paragraph",
+        "children": [
+            {"type": "link", "url": "/uploads/map.txt", "children": [{"type": "text", "text": "x"}]},
+            {"type": "link", "url": "/uploads/mpa.txt", "children": [{"type": "text", "text": "y"}]},
+        ],
+    },
+]
+
+
+def test_links_in_values_are_found_at_their_places(tmp_path: Path) -> None:
+    values = {"title": "A", "blocks": BLOCKS}
+    files = {
+        "content/notes/x.yaml": "text: |\n  [x](../pages/a.md)\n\n  [y](d.md) and\n  [z](e.md)\n",
+        "content/notes/y.toml": 'text = "[y](d.md)"\n',
+        "content/notes/z.yaml": "text: >-\n  [y](d.m\\\n  d)\n",
+        "content/pages/x.json": json.dumps(values, indent=1),
+        "content/pages/z.md": page("", "parts:", "- __component: shared.text", "  text: '[y](d.md)'"),
+    }
+    problems = check(tmp_path, {**FILES, **files})
+    line = next(i for i, text in enumerate(files["content/pages/x.json"].split("\n"), 1) if "mpa.txt" in text)
+    assert places(problems, "broken-link") == [
+        ("notes/x.yaml", 4, 7),
+        ("notes/x.yaml", 5, 7),
+        ("notes/y.toml", 1, 13),
+        ("pages/x.json", line, 13),
+        ("pages/z.md", 5, 14),
+    ]
+    assert [problem.at for problem in problems][-1] == ("parts", 0, "text")
+
+
+def test_a_text_that_is_not_saved_is_checked_by_itself(tmp_path: Path) -> None:
+    site = load(tmp_path, {**TYPES, "site.yaml": SETTINGS, **FILES, "content/pages/x.md": page("[x](a.md)")})
+    audit = Audit(site.root, site.state.settings, site.state.snapshot)
+    targets = LinkTargets(audit)
+    for text, lines in (
+        (page("[x](b.md)"), [5]),
+        (page("a\n[x](#y)"), [6]),
+        ("---\na", []),
+        (page("# Y\n[x](#y)"), []),
+    ):
+        problems = check_text(audit, "content/pages/x.md", text, None, targets)
+        assert [problem.line for problem in problems] == lines
+    assert check_text(audit, "elsewhere.md", "[x](b.md)", None, targets) == ()
+
+
+def test_a_tree_of_a_site_generator(tmp_path: Path) -> None:
+    files = {
+        "content-types/page.json": TYPES["content-types/page.json"].replace(
+            '"draftAndPublish"', '"files": "docs/{name}.md", "draftAndPublish"'
+        ),
+        "docs/a.md": page("[b](b.md) [c](a/picture.png) ![d](picture.png) ![e](other.png)"),
+        "docs/b.md": page("[a](./a.md#a) [x](../README.md)"),
+        "docs/a/picture.png": "",
+        "README.md": "# Us",
+    }
+    problems = check(tmp_path, files)
+    assert [(p.path, p.column) for p in problems if p.rule == "broken-link"] == [
+        ("docs/a.md", 53),
+        ("docs/b.md", 5),
+    ]
+
+
+def test_no_link_leads_out_of_a_level_that_is_off(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    assert check(tmp_path, {"content/pages/x.md": page("[x](d.md)")}, "broken-link: off") == []
+    (problem,) = check(tmp_path, {"content/pages/x.md": page("[x](d.md)")}, "broken-link: error")
+    assert problem.severity == "error"

@@ -1,0 +1,33 @@
+"""The rule `unused-media`: media files to which no document refers."""
+
+from pathlib import Path
+
+from tests.site.check.sites import check, page, places
+
+NAMES = (
+    "attribute.txt",
+    "link.txt",
+    "sea chart.png",
+    "html.txt",
+    "value.txt",
+    "none.txt",
+    "deep/none too.txt",
+    "kept.txt",
+)
+
+
+def test_media_files_without_a_use(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {f"content/uploads/{name}": b"x" for name in NAMES}
+    body = "[x](/uploads/link.txt) ![y](/uploads/small_sea%20chart.png) <a href='/uploads/html.txt'>z</a>"
+    files["content/pages/x.md"] = page(body, "cover: attribute.txt")
+    files["content/notes/n.yaml"] = "text: see value.txt\n"
+    files["content/uploads/none.txt.yaml"] = "alternativeText: none.txt\n"
+    assert check(tmp_path, files) == []
+    problems = check(
+        tmp_path,
+        {"site.yaml": "check: {rules: {unused-media: warning}, ignore: {unused-media: '*/kept.txt'}}"},
+    )
+    assert places(problems, "unused-media") == [
+        ("uploads/deep/none too.txt", None, None),
+        ("uploads/none.txt", None, None),
+    ]
