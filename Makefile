@@ -102,6 +102,9 @@ bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they d
 	$(BIN)/python -m bench worst
 	$(BIN)/python -m bench attacks
 
+bench-check: .venv/.ready-dev ## Measure bifolio check, and a check of the changes on a branch
+	$(BIN)/python -m bench checking
+
 bench-studio: .venv/.ready-studio ## Measure load times of the studio's pages in Debian's chromium
 	$(BIN)/python -m bench studio
 
@@ -145,4 +148,4 @@ clean: ## Remove all files that the other targets create
 .venv/.ready-studio: .venv/.ready-dev pyproject.toml
 	@sh .ci/install '.[studio]' && touch $@ || test "$$CI" != true
 
-.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-studio bench-peers peer-diff real format clean
+.PHONY: tools help install serve test test-quick test-bench test-clients test-vendor test-licences audit test-machines test-studio vendor dist test-dist torture test-openapi check docs docs-site bench bench-size bench-worst bench-check bench-studio bench-peers peer-diff real format clean

@@ -12,6 +12,7 @@
   studio    load times of the studio's pages in a browser
   size      start, memory and searches of sites with 1,000, 15,000 and N articles
   caches    time that each cache saves, by kind of work
+  checking  `bifolio check`, and a check of the changes on a branch
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -31,6 +32,7 @@ from bench import (
     ablation,
     bystanders,
     caches,
+    checking,
     cold,
     compare,
     events,
@@ -79,7 +81,11 @@ CHOICES = (
     "studio",
     "size",
     "caches",
+<<<<<<< HEAD
     "merging",
+=======
+    "checking",
+>>>>>>> 5952c1c5 (Check only the changes on a branch, and report to GitLab)
 )
 BEGAN = time.perf_counter()
 
@@ -122,6 +128,9 @@ def main() -> None:
             machines.measure()
         elif options.what == "studio":
             studio.measure(Path(folder))
+        elif options.what == "checking":
+            articles = options.articles or scaled(10_000, 60)
+            checking.measure(Path(folder), articles, rounds=scaled(7, 1))
         elif options.what == "caches":
             caches.measure(Path(folder), full=options.full)
         elif options.what == "history":

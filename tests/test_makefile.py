@@ -30,6 +30,7 @@ NOT_BY_NAME = {
     "vendor": "make test-vendor does the same into another folder",
     "bench": "make test-bench runs it at its smallest size",
     "bench-worst": "make test-bench runs it at its smallest size",
+    "bench-check": "make test-bench runs it at its smallest size",
     "bench-size": "make test-bench runs it at its smallest size",
     "bench-studio": "make test-bench runs it at its smallest size",
     "bench-peers": "make test-bench runs it with a second Bifolio in place of Strapi",

@@ -14,6 +14,8 @@ from server.problems import in_order
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, OpenSite, open_site
 from server.service.problems import fix_documents, fix_keys
+from server.site.check.branch_changes import changes_since
+from server.site.check.branch_survey import survey_changes
 from server.site.check.bucket import missing_objects
 from server.site.check.fixes import (
     FixResult,
@@ -60,6 +62,12 @@ MAX_FIXED_KEYS = 1000  # Maximum number of keys that one --fix changes.
 @click.option("--translations", is_flag=True, help="Also report documents that are missing in a locale.")
 @click.option("--all", "every", is_flag=True, help="List every problem, instead of a few examples per cause.")
 @click.option("--media", is_flag=True, help="Also report media files that are missing from the bucket.")
+@click.option(
+    "--changed",
+    "since",
+    metavar="BRANCH",
+    help="Report only problems in files that have changed since BRANCH, and those that the changes cause.",
+)
 @click.option("--fix", is_flag=True, help="Fix problems that have one obvious solution.")
 @click.option("--dry-run", is_flag=True, help="With --fix, show the changes without making them.")
 @one_line_errors
@@ -70,6 +78,7 @@ def check(
     translations: bool,
     every: bool,
     media: bool,
+    since: str | None,
     fix: bool,
     dry_run: bool,
 ) -> None:
@@ -82,7 +91,10 @@ def check(
     prefix, text = _prefix(root), format_ == "text"
     mode = Mode.COMMAND if fix and not dry_run else Mode.READ
     opening = _Opening(root, mode)
-    look_at_all = partial(survey, root, opening, translations=translations)
+    if since is not None and (fix or media):
+        raise click.UsageError("--changed can't be used together with --fix or --media.")
+    look = None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
+    look_at_all = partial(survey, root, opening, translations=translations, look=look)
     found = look_at_all()
     if fix and dry_run:
         _show_changes(root, found, prefix)

@@ -24,12 +24,16 @@ Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
 def dangling(
-    snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
+    snapshot: Snapshot,
+    parsed: Parsed,
+    documents: Iterable[Document] | None = None,
+    keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
     """Yield a warning for each missing target in the given documents. By default, all documents are checked.
 
-    `parsed` is a function that takes a file's path and returns the parsed tree and the positions of its
-    values.
+    - `parsed` is a function that takes a file's path and returns the parsed tree and the positions of its
+      values.
+    - If `keys` is given, only these targets are reported.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -39,6 +43,7 @@ def dangling(
                 snapshot.schema, document.type, document.read_row()[VALUES], ()
             )
             if not exists(snapshot, key_of(attribute, target))
+            and (keys is None or key_of(attribute, target) in keys)
         ]
         tree, lines = parsed(document.path) if missing else ({}, {})
         for attribute, path, target in missing:

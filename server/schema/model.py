@@ -362,6 +362,11 @@ class Schema:
         return self._types_with(lambda attribute: attribute.type == "blocks")
 
     @cached_property
+    def with_deprecated(self) -> Set[str]:
+        """The uids of the types that have deprecated attributes, directly or in components."""
+        return self._types_with(lambda attribute: bool(attribute.deprecated))
+
+    @cached_property
     def with_prose(self) -> Mapping[str, tuple[str, ...]]:
         """For each type's uid, the names of the attributes that contain prose, directly or in a component.
 

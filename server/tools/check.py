@@ -1,4 +1,4 @@
-"""Output formats for `bifolio check`: for terminals, JSON, GitHub Actions and SARIF."""
+"""Output formats for `bifolio check`: for terminals, JSON, GitHub Actions, GitLab and SARIF."""
 
 import hashlib
 import json
@@ -120,9 +120,30 @@ def _fingerprint(problem: Problem) -> str:
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
+def as_gitlab(found: Survey, prefix: str) -> str:
+    """Return a code quality report for GitLab, which displays the problems in a merge request."""
+    issues = [
+        {
+            "description": _sentence(problem),
+            "check_name": problem.rule,
+            "fingerprint": _unique_fingerprint(problem),
+            "severity": "major" if problem.severity == "error" else "minor",
+            "location": {"path": prefix + problem.path, "lines": {"begin": problem.line or 1}},
+        }
+        for problem in found.problems
+    ]
+    return json.dumps(issues, indent=2, ensure_ascii=False)
+
+
+def _unique_fingerprint(problem: Problem) -> str:
+    """Return a digest that is different for each problem in a report, as GitLab requires."""
+    return hashlib.sha256(f"{_fingerprint(problem)}\0{problem.line}".encode()).hexdigest()[:32]
+
+
 FORMATS: Mapping[str, Callable[[Survey, str], str]] = {
     "json": as_json,
     "github": as_github,
+    "gitlab": as_gitlab,
     "sarif": as_sarif,
 }
 

@@ -846,14 +846,16 @@ def test_the_site_of_this_repository_is_sound(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stdout
 
 
-def test_the_hook_for_pre_commit_runs_a_command_that_there_is() -> None:
-    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    command, *arguments = hook["entry"].split()
-    assert (hook["id"], command, hook["language"]) == ("bifolio-check", "bifolio", "python")
-    assert CliRunner().invoke(main, [*arguments, "--help"]).exit_code == 0
-    assert hook["pass_filenames"] is False
+def test_the_hooks_for_pre_commit_run_a_command_that_there_is() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert [hook["id"] for hook in hooks] == ["bifolio-check", "bifolio-check-changed"]
     paths = ["content/articles/a.md", "src/docs/a.mdx", "site.yaml", "content-types/a.json", "a/b.yml"]
-    assert all(re.search(hook["files"], path) for path in paths)
+    for hook in hooks:
+        command, *arguments = hook["entry"].split()
+        assert (command, hook["language"]) == ("bifolio", "python")
+        assert CliRunner().invoke(main, [*arguments, "--help"]).exit_code == 0
+        assert hook["pass_filenames"] is False
+        assert all(re.search(hook["files"], path) for path in paths)
 
 
 # --- users -----------------------------------------------------------------------------------------

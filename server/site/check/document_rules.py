@@ -4,7 +4,7 @@ Each function checks one document for one rule. Editors call `check_text` while 
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.documents.constraints import Limits, broken_options
@@ -16,7 +16,7 @@ from server.problems import CONTENT_RULE, Problem
 from server.schema.model import DEPRECATED, Attribute, ContentRule, Type
 from server.site.check.audit import Audit
 from server.site.check.levels import ignored_lines, is_ignored, with_level
-from server.site.check.links import LinkTargets, broken_links, page_of
+from server.site.check.links import LinkTargets, broken_links, page_of, page_of_document
 from server.site.check.page import Page
 
 
@@ -74,9 +74,10 @@ def _heading_jumps(subject: Subject) -> Iterator[Problem]:
 
 def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
     """Yield a problem for each value of a deprecated attribute."""
-    if subject.document is None:
+    document, types = subject.document, subject.page.schema.with_deprecated
+    if document is None or document.type.uid not in types:
         return
-    for at, attribute in _deprecated_in(subject.document.type, subject.document.read_row()[VALUES], ()):
+    for at, attribute in _deprecated_in(document.type, document.read_row()[VALUES], ()):
         said = "" if attribute.deprecated == DEPRECATED else attribute.deprecated
         fix = said or "remove the value"
         yield _at_value(subject, at, f"{_name(at)} is deprecated", fix, "deprecated-attribute")
@@ -162,16 +163,25 @@ PROSE_RULES = ("broken-link", "missing-alt", "heading-jump")
 
 def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Iterator[Problem]:
     """Yield the problems in all documents, or in the documents at `paths`, according to these rules."""
-    rules = {rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule) != "off"}
-    targets, prose = LinkTargets(audit), rules.intersection(PROSE_RULES)
+    rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule) != "off"]
+    targets = LinkTargets(audit)
     for path, document in audit.documents.items():
-        if paths is not None and path not in paths:
-            continue
-        page = page_of(audit, path)
-        if page is not None:
-            subject = Subject(page, document, targets)
-            for rule in sorted(rules if page.has_prose else rules - prose):
-                yield from DOCUMENT_RULES[rule](subject)
+        if paths is None or path in paths:
+            yield from _find_in_document(audit, document, targets, rules)
+
+
+def _find_in_document(
+    audit: Audit, document: Document, targets: LinkTargets, rules: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the problems in a document. Its file is parsed only if there are any, for their positions."""
+    quick = page_of_document(audit, document)
+    exact = replace(quick, document=None)
+    for rule in rules:
+        if rule in PROSE_RULES:
+            found = DOCUMENT_RULES[rule](Subject(quick, document, targets)) if quick.has_prose else iter(())
+            if next(found, None) is None:
+                continue
+        yield from DOCUMENT_RULES[rule](Subject(exact, document, targets))
 
 
 def check_text(

@@ -12,6 +12,7 @@ from functools import cached_property
 from posixpath import basename, dirname, join, normpath, relpath, splitext
 from urllib.parse import unquote
 
+from server.documents.document import Document
 from server.documents.ids import compose
 from server.documents.path_rules import MARKDOWN
 from server.formats.prose import EXTERNAL, Link, fold_anchor
@@ -189,12 +190,42 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
     return Page(path, claim.type, audit.snapshot.schema, read) if claim else None
 
 
-def broken_links(page: Page, targets: LinkTargets) -> Iterator[Problem]:
-    """Yield a problem for each link in a page whose target does not exist."""
+def page_of_document(audit: Audit, document: Document) -> Page:
+    """Return the page for a document. It takes the prose from the document's values (see `Page`)."""
+
+    def read() -> str:
+        return read_text(audit.root, document.path)[0]
+
+    return Page(document.path, document.type, audit.snapshot.schema, read, document)
+
+
+def broken_links(
+    page: Page, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None] | None = None
+) -> Iterator[Problem]:
+    """Yield a problem for each link in a page whose target does not exist. If `gone` is given, only links to
+    these targets are considered (see `_leads_to`).
+    """
     for passage in page.passages:
         for link in passage.prose.links:
+            if gone is not None and not _leads_to(page, link, targets, gone):
+                continue
             if (fault := targets.fault_of(page, link)) is not None:
                 yield _problem(page, link, passage.at, *fault)
+
+
+def _leads_to(
+    page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
+) -> bool:
+    """Return whether a link leads to a file or heading in `gone`.
+
+    `gone` contains the folded anchors by the path of the file. If the file itself is gone, its value is None.
+    """
+    target, _, fragment = link.target.partition("#")
+    path = targets.path_of(page.path, unquote(target.partition("?")[0])) or page.path
+    if path not in gone:
+        return False
+    anchors = gone[path]
+    return anchors is None or fold_anchor(unquote(fragment)) in anchors
 
 
 def _problem(page: Page, link: Link, at: KeyPath, message: str, fix: str) -> Problem:

@@ -9,7 +9,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
+from server.documents.document import VALUES, Document
 from server.documents.path_rules import MARKDOWN
+from server.documents.values import components_at
 from server.formats import frontmatter
 from server.formats.prose import Heading, Link, Prose
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
@@ -32,13 +34,16 @@ class Passage:
 class Page:
     """The text of a document's file. `path` is the path of the file, and `type` is the document's type.
 
-    `read` returns the text. It is called when the text is first needed.
+    - `read` returns the text. It is called when the text is first needed.
+    - `document`: if it is given, the prose is taken from its values, and the text is not parsed. This is much
+      faster, but the positions are not positions in the file.
     """
 
     path: str
     type: Type
     schema: Schema
     read: Callable[[], str]
+    document: Document | None = None
 
     @cached_property
     def text(self) -> str:
@@ -81,10 +86,16 @@ class Page:
         return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
 
     def position(self, at: KeyPath) -> Position | None:
-        """Return the position of the value at `at`, or of the nearest enclosing value."""
+        """Return the position of the value at `at`, or of the nearest enclosing value.
+
+        Raises SyntaxProblem.
+        """
         return nearest(self.parsed[1], at)
 
     def _find_passages(self) -> Iterator[Passage]:
+        if self.document is not None:
+            yield from self._passages_in_row(self.type, self.document.read_row()[VALUES], ())
+            return
         if self.has_body and self.type.body:
             text = self.text.removeprefix(BOM)
             rest = frontmatter.split(text).rest
@@ -103,9 +114,7 @@ class Page:
             if attribute.type == "richtext" and isinstance(value, str) and value:
                 yield Passage(inner, self._place_in_file(read_prose(value, 1), inner))
             elif attribute.type == "blocks":
-                found = list(self._find_in_blocks(value, inner))
-                links = tuple(one for one in found if isinstance(one, Link))
-                yield Passage(inner, Prose(links, tuple(one for one in found if isinstance(one, Heading))))
+                yield self._passage_in_blocks(value, inner)
             elif attribute.holds_components:
                 items = value if isinstance(value, list) else [value]
                 for i, item in enumerate(items):
@@ -116,6 +125,25 @@ class Page:
                     if inner_type:
                         where = (*inner, i) if isinstance(value, list) else inner
                         yield from self._passages_in(inner_type, item, where)
+
+    def _passages_in_row(self, type_: Type, values: Any, at: KeyPath) -> Iterator[Passage]:
+        names = self.schema.with_prose.get(type_.uid, ())
+        for attribute, value in zip(type_.attributes.values(), values, strict=True):
+            is_body = attribute.name == type_.body
+            if not value or not (is_body or attribute.name in names):
+                continue
+            inner = (*at, attribute.name)
+            if attribute.type == "richtext" or is_body:
+                yield Passage(inner, read_prose(str(value), 1))
+            elif attribute.type == "blocks":
+                yield self._passage_in_blocks(value, inner)
+            for where, component in components_at(attribute, value, inner):
+                yield from self._passages_in_row(component.type, component.values, where)
+
+    def _passage_in_blocks(self, tree: Any, at: KeyPath) -> Passage:
+        found = list(self._find_in_blocks(tree, at))
+        links = tuple(one for one in found if isinstance(one, Link))
+        return Passage(at, Prose(links, tuple(one for one in found if isinstance(one, Heading))))
 
     # --- positions in values ----------------------------------------------------------------------
 
@@ -139,13 +167,16 @@ class Page:
                 alt = str(image.get("alternativeText") or "").strip() or None
                 yield self._link("image", image.get("url"), (*inner, "image", "url"), alt)
             elif kind == "heading" and str(node.get("level")) in "123456":
-                line, column, *_ = self.position(inner) or Position(1, 1)
+                line, column, _ = self._position_in_blocks(inner)
                 yield Heading(int(str(node.get("level"))), _text_of(node), line, column)
             yield from self._find_in_blocks(node.get("children"), (*inner, "children"))
 
     def _link(self, kind: Any, target: Any, at: KeyPath, alt: str | None = None) -> Link:
-        line, column, value = self.position(at) or Position(1, 1)
+        line, column, value = self._position_in_blocks(at)
         return Link(kind, str(target or "") or "#", line, value or column, alt)
+
+    def _position_in_blocks(self, at: KeyPath) -> Position:
+        return (None if self.document else self.position(at)) or Position(1, 1)
 
 
 class _Places:

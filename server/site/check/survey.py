@@ -3,7 +3,7 @@ files.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -196,18 +196,24 @@ class Survey:
         return len(self.problems) - self.errors
 
 
-def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
+def survey(
+    root: Path,
+    open_site: Callable[[], Site],
+    *,
+    translations: bool = False,
+    look: Callable[..., Survey] | None = None,
+) -> Survey:
     """Check all files of the site at `root`.
 
-    If site.yaml and the schemas are valid, `open_site` is called to load the site.
+    If site.yaml and the schemas are valid, `open_site` is called to load the site. `look` is called with the
+    site and `translations`. By default, it is `survey_site`, which checks all documents.
     """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = _configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
         return _with_key_fixes(root, found)
-    site = open_site()
-    found = survey_site(site, translations=translations)
+    found = (look or survey_site)(open_site(), translations=translations)
     return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
@@ -229,7 +235,7 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
     translations.
     """
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
-    joined, unseen = _join_users(site)
+    joined, unseen = join_users(site)
     found = look_at(audit, site.problems, joined, translations=translations)
     return replace(found, site=site, unseen=unseen)
 
@@ -248,6 +254,13 @@ def look_at(
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if joined.users is not None else []):
         found.update(dict.fromkeys(dangling(joined, partial(parsed, audit.root), documents)))
+    return report_on(audit, found)
+
+
+def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
+    """Return the survey for the problems that were found in a site: with levels and fixes, and without
+    problems that the site accepts.
+    """
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit.root, audit.settings, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -264,7 +277,7 @@ def look_at(
     return Survey(in_order(reported), files, fixable, fixes=fixes, audit=audit)
 
 
-def _join_users(site: Site) -> tuple[Snapshot, str]:
+def join_users(site: Site) -> tuple[Snapshot, str]:
     """Return the result of `server.site.check.users.join_users`: the snapshot together with the users.
 
     If the schema has no relations to users, return the snapshot without users, and do not import that module.

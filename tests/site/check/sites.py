@@ -5,11 +5,11 @@ from typing import Any
 
 from server.problems import Problem
 from server.site.check.survey import survey_site
-from tests.sites import STRING, Files, collection, component, opened, write
+from tests.sites import STRING, Files, collection, component, opened, translated, write
 
 PAGE: dict[str, Any] = {
     "title": STRING,
-    "body": {"type": "richtext"},
+    "body": translated({"type": "richtext"}),
     "blocks": {"type": "blocks"},
     "cover": {"type": "media", "multiple": True},
     "parts": {"type": "dynamiczone", "components": ["shared.text"]},

@@ -1,0 +1,153 @@
+"""Check of the changes on a branch: problems in changed files, and problems that the changes cause elsewhere.
+
+The result is the part of a full check that concerns the changes, but unchanged documents are not checked
+again. Links in unchanged files are found with `git grep` for the names of deleted and changed files.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from posixpath import basename
+from urllib.parse import quote
+
+from server.documents.document import PUBLISHED, Document, column_of
+from server.index.dangling import dangling, exists, pointing
+from server.index.snapshot import Snapshot
+from server.problems import Problem
+from server.schema.model import Schema, Type
+from server.site.check.audit import Audit, is_upload
+from server.site.check.branch_changes import BranchChanges, files_that_contain
+from server.site.check.document_rules import find_in_documents
+from server.site.check.links import LinkTargets, broken_links, page_of
+from server.site.check.survey import (
+    AUDITS,
+    OPTIONAL_AUDITS,
+    Survey,
+    duplicate_values,
+    join_users,
+    report_on,
+    survey_site,
+)
+from server.site.check.unclaimed import find_untranslated
+from server.site.problems import find_contested
+from server.site.site import Site
+from server.storage.read import parsed
+
+_DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # These are not called for unchanged documents.
+
+
+def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
+    """Check the changes on a branch. If settings or schemas have changed, or very many files, check all files
+    of the site.
+    """
+    if changes.affects_everything:
+        return survey_site(site, translations=translations)
+    joined, unseen = join_users(site)
+    audit = Audit(site.root, site.state.settings, site.state.snapshot)
+    near = _near(audit, changes)
+    found = dict.fromkeys(p for p in site.problems_in_files if p.path in changes.paths)
+    found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
+    found.update(dict.fromkeys(_find_dangling(audit, joined, changes)))
+    found.update(dict.fromkeys(find_in_documents(audit, changes.paths)))
+    found.update(dict.fromkeys(_find_links_to_gone(audit, changes)))
+    survey = report_on(audit, found)
+    files = sum(path in audit.files for path in changes.paths)
+    return Survey(
+        survey.problems, files, survey.fixable, fixes=survey.fixes, site=site, audit=audit, unseen=unseen
+    )
+
+
+def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
+    """Return the paths of the changed files, and of the other versions of the documents in them."""
+    claims = (audit.layout.claim(path) for path in changes.paths)
+    keys = {(claim.type.uid, claim.name) for claim in claims if claim}
+    same = (path for path, claim in audit.claims.items() if (claim.type.uid, claim.name) in keys)
+    return frozenset((*same, *changes.paths))
+
+
+def _find_between(
+    audit: Audit, near: frozenset[str], changes: BranchChanges, *, translations: bool
+) -> Iterator[Problem]:
+    """Yield the problems that involve several versions of a document, or several documents."""
+    media = any(map(is_upload, changes.paths))
+    optional = [
+        find
+        for rule, find in OPTIONAL_AUDITS.items()
+        if audit.settings.level_of(rule) != "off" and (media or rule != "unused-media")
+    ]
+    more = (find_untranslated,) if translations else ()
+    for find in (*(one for one in AUDITS if one not in _DOCUMENT_AUDITS), *optional, *more):
+        yield from (problem for problem in find(audit) if problem.path in near)
+    if audit.snapshot.contested or media:
+        yield from (problem for problem in find_contested(audit.snapshot) if problem.path in near)
+    if _has_duplicates(audit, changes):
+        for problem in duplicate_values(audit):
+            if problem.path in changes.paths or any(path in problem.message for path in changes.paths):
+                yield problem
+
+
+def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
+    """Return whether a changed document may have the same unique value as another document.
+
+    Only the columns of unique attributes are read, which is fast.
+    """
+    schema, tables = audit.snapshot.schema, audit.snapshot.tables
+    changed = [document for path, document in audit.documents.items() if path in changes.paths]
+    for uid in {document.type.uid for document in changed}:
+        type_ = schema.types[uid]
+        if any(_has_unique(schema, schema.types[c]) for c in _component_uids(type_) if c in schema.types):
+            return True
+        documents = [d for d in tables[uid].versions.values() if d.status == PUBLISHED]
+        of_type = [document for document in changed if document.type.uid == uid]
+        for attribute in type_.attributes.values():
+            if attribute.unique or attribute.type == "uid":
+                at = type_.position[attribute.name]
+                values = {value for value in column_of(of_type, at) if value not in (None, "")}
+                ids: dict[object, str] = {}
+                for document, value in zip(documents, column_of(documents, at), strict=True):
+                    if (
+                        value in values
+                        and ids.setdefault(value, document.document_id) != document.document_id
+                    ):
+                        return True
+    return False
+
+
+def _component_uids(type_: Type) -> Iterator[str]:
+    for attribute in type_.attributes.values():
+        yield from (uid for uid in (attribute.component, *attribute.components) if uid)
+
+
+def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset()) -> bool:
+    if any(a.unique or a.type == "uid" for a in type_.attributes.values()):
+        return True
+    inner = (schema.types[uid] for uid in _component_uids(type_) if uid in schema.types and uid not in seen)
+    return any(_has_unique(schema, one, seen | {type_.uid}) for one in inner)
+
+
+def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
+    """Yield the missing targets of changed documents, and the targets that the changes have removed."""
+    read = partial(parsed, audit.root)
+    broken = (document for document in audit.broken if document.path in changes.paths)
+    changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
+    yield from dangling(joined, read, [*changed, *broken])
+    removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
+    if removed:
+        yield from dangling(joined, read, list(pointing(joined, removed)), removed)
+
+
+def _find_links_to_gone(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
+    """Yield the links in unchanged documents to files and headings that the changes have removed."""
+    if audit.settings.level_of("broken-link") == "off":
+        return
+    gone: dict[str, frozenset[str] | None] = dict.fromkeys(changes.gone)
+    for path, anchors in changes.lost_anchors().items():
+        page = page_of(audit, path)
+        if page is not None and path not in gone and (lost := anchors - page.anchors):
+            gone[path] = lost
+    names = {basename(path) for path in gone}
+    paths = files_that_contain(audit.root, sorted({*names, *map(quote, names)})) - changes.paths
+    targets = LinkTargets(audit)
+    for path in sorted(paths & audit.documents.keys()):
+        page = page_of(audit, path)
+        if page is not None:
+            yield from broken_links(page, targets, gone)
