@@ -81,11 +81,8 @@ CHOICES = (
     "studio",
     "size",
     "caches",
-<<<<<<< HEAD
     "merging",
-=======
     "checking",
->>>>>>> 5952c1c5 (Check only the changes on a branch, and report to GitLab)
 )
 BEGAN = time.perf_counter()
 
