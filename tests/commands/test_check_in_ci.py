@@ -1,4 +1,4 @@
-"""The workflows in examples/ci and the hooks for pre-commit: their commands are run in a clone."""
+"""The workflows in deploy/ci and the hooks for pre-commit: their commands are run in a clone."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def run(folder: Path, commands: list[str], **variables: str) -> "subprocess.Comp
 
 def steps(event: str) -> list[str]:
     """Return the commands of the GitHub workflow for an event."""
-    workflow: Any = yaml.safe_load((ROOT / "examples/ci/github.yaml").read_text())
+    workflow: Any = yaml.safe_load((ROOT / "deploy/ci/github.yaml").read_text())
     job = workflow["jobs"]["check"]
     assert job["steps"][0]["with"] == {"fetch-depth": 0}
     wanted = [step for step in job["steps"] if f"'{event}'" in step.get("if", f"'{event}'")]
@@ -86,7 +86,7 @@ def test_github_shows_what_a_pull_request_causes(tmp_path: Path) -> None:
 
 
 def test_gitlab_gets_a_report_for_a_merge_request(tmp_path: Path) -> None:
-    job: Any = yaml.safe_load((ROOT / "examples/ci/gitlab.yaml").read_text())["check"]
+    job: Any = yaml.safe_load((ROOT / "deploy/ci/gitlab.yaml").read_text())["check"]
     files = {"content/pages/b.md": page("[a](c.md) [b](c.md)\n[a](c.md)"), "content/pages/d.md": "---\na"}
     here = clone(tmp_path, files)
     done = run(here, job["script"], CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main")

@@ -1,6 +1,6 @@
 """Input for the checks of a site: the site's documents, and the files in its folders."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -65,6 +65,14 @@ class Audit:
     def documents(self) -> Mapping[str, Document]:
         found = chain.from_iterable(self.snapshot.claims.values())
         return {d.path: d for d in found if d.type.uid != UPLOAD}
+
+    def limited(self, paths: Collection[str]) -> "Audit":
+        """Return an audit in which only the files at `paths` are claims and documents."""
+        audit = Audit(self.root, self.settings, self.snapshot)
+        claims = {path: claim for path, claim in self.claims.items() if path in paths}
+        documents = {path: document for path, document in self.documents.items() if path in paths}
+        audit.__dict__.update(files=self.files, claims=claims, documents=documents)
+        return audit
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:

@@ -71,7 +71,7 @@ class BranchChanges:
             if claim:
                 yield claim.type.uid, _written_id(path, text) or claim.document_id
 
-    def lost_anchors(self) -> Mapping[str, frozenset[str]]:
+    def old_anchors(self) -> Mapping[str, frozenset[str]]:
         """Return the folded anchors that changed Markdown files had before, by path."""
         texts = {path: text for path, text in self.old_texts.items() if path.endswith(MARKDOWN)}
         return {path: read_prose(_body(text), 1).anchors for path, text in texts.items()}

@@ -1,16 +1,19 @@
 """Check of the changes on a branch: problems in changed files, and problems that the changes cause elsewhere.
 
 The result is the part of a full check that concerns the changes, but unchanged documents are not checked
-again. Links in unchanged files are found with `git grep` for the names of deleted and changed files.
+again. References in unchanged files are found with `git grep` for the names of what was removed.
 """
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
+from typing import Literal
+from unicodedata import normalize
 from urllib.parse import quote
 
 from server.documents.document import PUBLISHED, Document, column_of
-from server.index.dangling import dangling, exists, pointing
+from server.index.dangling import dangling, exists
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
@@ -27,11 +30,12 @@ from server.site.check.survey import (
     report_on,
     survey_site,
 )
-from server.site.check.unclaimed import find_untranslated
+from server.site.check.unclaimed import find_unclaimed, find_untranslated
 from server.site.problems import find_contested
 from server.site.site import Site
 from server.storage.read import parsed
 
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
 _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # These are not called for unchanged documents.
 
 
@@ -48,7 +52,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
     found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
     found.update(dict.fromkeys(_find_dangling(audit, joined, changes)))
     found.update(dict.fromkeys(find_in_documents(audit, changes.paths)))
-    found.update(dict.fromkeys(_find_links_to_gone(audit, changes)))
+    found.update(dict.fromkeys(_find_caused(audit, joined, changes)))
     survey = report_on(audit, found)
     files = sum(path in audit.files for path in changes.paths)
     return Survey(
@@ -57,11 +61,24 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of the other versions of the documents in them."""
+    """Return the paths of the changed files, and of all files that may be other versions of the documents in
+    them.
+    """
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
-    same = (path for path, claim in audit.claims.items() if (claim.type.uid, claim.name) in keys)
+    stems = {_stem(path) for path in changes.paths}
+    same = (
+        path
+        for path, claim in audit.claims.items()
+        if _stem(path) in stems or (claim.type.uid, claim.name) in keys
+    )
     return frozenset((*same, *changes.paths))
+
+
+def _stem(path: str) -> str:
+    """Return a path without everything after the first dot in the file name, such as a locale."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{name.partition('.')[0]}"
 
 
 def _find_between(
@@ -75,7 +92,10 @@ def _find_between(
         if audit.settings.level_of(rule) != "off" and (media or rule != "unused-media")
     ]
     more = (find_untranslated,) if translations else ()
-    for find in (*(one for one in AUDITS if one not in _DOCUMENT_AUDITS), *optional, *more):
+    limited = audit.limited(near)
+    for find in (one for one in AUDITS if one not in (*_DOCUMENT_AUDITS, find_unclaimed)):
+        yield from (problem for problem in find(limited) if problem.path in near)
+    for find in (find_unclaimed, *optional, *more):
         yield from (problem for problem in find(audit) if problem.path in near)
     if audit.snapshot.contested or media:
         yield from (problem for problem in find_contested(audit.snapshot) if problem.path in near)
@@ -125,29 +145,38 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 
 
 def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the missing targets of changed documents, and the targets that the changes have removed."""
+    """Yield the missing targets of changed documents."""
     read = partial(parsed, audit.root)
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
     yield from dangling(joined, read, [*changed, *broken])
+
+
+def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
+    """Yield the relations and links in unchanged documents to what the changes have removed: documents, media
+    files, and headings.
+    """
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
-    if removed:
-        yield from dangling(joined, read, list(pointing(joined, removed)), removed)
+    gone = _gone_targets(audit, changes)
+    # A relation can be written in several ways, but each of them contains the last part of the id.
+    names = {basename(path) for path in gone} | {re.split("--|/", key)[-1] for _, key in removed}
+    words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
+    paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
+    documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
+    yield from dangling(joined, partial(parsed, audit.root), documents, removed)
+    if audit.settings.level_of("broken-link") != "off":
+        targets = LinkTargets(audit)
+        for document in documents:
+            page = page_of(audit, document.path)
+            if page is not None:
+                yield from broken_links(page, targets, gone)
 
 
-def _find_links_to_gone(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the links in unchanged documents to files and headings that the changes have removed."""
-    if audit.settings.level_of("broken-link") == "off":
-        return
+def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
+    """Return the deleted files, and the headings that the changes have removed from other files."""
     gone: dict[str, frozenset[str] | None] = dict.fromkeys(changes.gone)
-    for path, anchors in changes.lost_anchors().items():
+    for path, anchors in changes.old_anchors().items():
         page = page_of(audit, path)
         if page is not None and path not in gone and (lost := anchors - page.anchors):
             gone[path] = lost
-    names = {basename(path) for path in gone}
-    paths = files_that_contain(audit.root, sorted({*names, *map(quote, names)})) - changes.paths
-    targets = LinkTargets(audit)
-    for path in sorted(paths & audit.documents.keys()):
-        page = page_of(audit, path)
-        if page is not None:
-            yield from broken_links(page, targets, gone)
+    return gone
