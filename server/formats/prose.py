@@ -59,20 +59,42 @@ class Prose:
         """
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # A component in MDX or a shortcode can contain headings that CommonMark does not see.
-        others = (_EXPLICIT.sub("", _MARKS.sub("", text)) for text in _HEADING_LINES.findall(self.text))
+        lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
+        others = (_EXPLICIT.sub("", line) for line in lines)
         headings = heading_anchors((*(heading.text for heading in self.headings), *others))
         return frozenset((*headings, *map(fold_anchor, ids)))
 
 
 EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # the start of an external destination
 
+
+def names_in(text: str) -> frozenset[str]:
+    """Return the words in a text from which a front end may make anchors: values, and words in templates."""
+    found = (name for groups in _NAMES.findall(text) for name in groups if name)
+    return frozenset(word for name in found for word in name.split())
+
+
+def defined_names(text: str) -> frozenset[str]:
+    """Return the names that lines such as `[name]: destination` define, in lower case.
+
+    This includes lines that Kramdown sees as definitions, but CommonMark does not.
+    """
+    return frozenset(name.casefold() for name in _DEFINED.findall(text))
+
+
 # --- anchors --------------------------------------------------------------------------------------
 
 # Ids in HTML and JSX (`id="x"`, `name='x'`), and in attribute lists of Kramdown and Hugo (`{: #x}`).
 _IDS = re.compile(r"""(?:\b(?:id|name)=["']|\{[:.\w\s-]*#)([^"'\s}]+)""")
-_HEADING_LINES = re.compile(r"^[ \t>*+-]*#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_EXPLICIT = re.compile(r"\s*\{:?[^{}]*\}\s*$")
-_MARKS = re.compile(r"[`*]|\]\([^)]*\)|<[^>]*>")
+# The duration of each pattern is linear in the length of the text, because a text may be malicious.
+_HEADING_LINES = re.compile(r"^[ \t>*+-]*#{1,6}[ \t](.+)$", re.MULTILINE)
+_EXPLICIT = re.compile(r"\{:?[^{}]*\}$")
+_MARKS = re.compile(r"[`*]|\]\([^()\n]*\)|<[^<>]*>")
+# A name in quotes, at the end of a line after a colon, or in a template or shortcode.
+_NAMES = re.compile(
+    r"""["']([^"'\s]{1,200})["']|:[ \t]([^\s:]{1,200})$|\{[{%<]([^{}\n]{1,200})""", re.MULTILINE
+)
+_DEFINED = re.compile(r"^[ \t]{0,20}\[([^\]\n]{1,999})\]:", re.MULTILINE)
 _SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")  # including emoji
 _HAS_IDS = re.compile(r"id=|name=|\{")
 _SEPARATORS = re.compile(r"[\W_]+")

@@ -1,5 +1,7 @@
 """Links, images, headings and anchors in Markdown, with their positions."""
 
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -93,3 +95,41 @@ def test_any_text_can_be_read(text: str) -> None:
         if link.kind in ("link", "image") and not link.is_named and link.target:
             assert 1 <= link.line <= len(lines)
             assert 1 <= link.column <= len(lines[link.line - 1]) + 1
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[a](b.md)\n",
+        "[a][b] ",
+        "](",
+        "<a ",
+        "{",
+        "# a" + " #" * 50 + "\n",
+        "# {",
+        "`",
+        "[a]: b\n",
+        "<p>\n<a href=x>\n",
+        '"',
+    ],
+)
+def test_the_effort_grows_with_the_length(piece: str) -> None:
+    """Count the steps of Python code, because times depend on the machine."""
+
+    def steps(text: str) -> int:
+        seen = 0
+
+        def count(*_: object) -> None:
+            nonlocal seen
+            seen += 1
+
+        sys.setprofile(count)
+        try:
+            prose = read_markdown(text)
+            assert prose.anchors is not None
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    short, long = steps(piece * 200), steps(piece * 2000)
+    assert long < 20 * short

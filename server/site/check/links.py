@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from server.documents.document import Document
 from server.documents.ids import compose
 from server.documents.path_rules import MARKDOWN
-from server.formats.prose import EXTERNAL, Link, fold_anchor
+from server.formats.prose import EXTERNAL, Link, fold_anchor, names_in
 from server.formats.text_positions import KeyPath
 from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS
@@ -43,7 +43,7 @@ class LinkTargets:
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
         self._suggestions = Suggestions()
-        self._anchors: dict[str, tuple[frozenset[str], str]] = {}
+        self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._exist: dict[str, bool] = {}
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
@@ -53,7 +53,7 @@ class LinkTargets:
         """
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
-            if _is_defined(link.target, page.text):
+            if link.target.casefold() in page.defined:
                 return None
             return (
                 f'{what} refers to "[{link.target}]", which is not defined in this text',
@@ -115,24 +115,23 @@ class LinkTargets:
         anchor = fold_anchor(fragment.removeprefix(_GITHUB_PREFIX))
         if not anchor or _GENERAL_ANCHOR.match(fragment):
             return True
-        anchors, text = self._anchors_of(page, path)
+        anchors, names = self._anchors_of(page, path)
         if anchor in anchors or any(one.endswith("-") and anchor.startswith(one) for one in anchors):
             return True
-        # The front end may make an anchor from a value, a shortcode or a component.
-        quoted = re.escape(fragment)
-        return bool(re.search(rf"[\"']{quoted}[\"']|:\s+{quoted}\s*$|\{{[^}}\n]*\b{quoted}\b", text, re.M))
+        return fragment in names  # The front end may make an anchor from a value, a shortcode or a component.
 
-    def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], str]:
-        """Return the folded anchors in the document at `path`, and its text."""
+    def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the folded anchors in the document at `path`, and words from which anchors may be made."""
         if path == page.path:
-            return page.anchors, page.text
+            return page.anchors, page.names
         if path not in self._anchors:
             try:
                 text = read_text(self._audit.root, path)[0]
             except (OSError, SyntaxProblem):
                 text = ""
             other = page_of(self._audit, path, text)
-            self._anchors[path] = (other.anchors if other else read_prose(text, 1).anchors), text
+            anchors = other.anchors if other else read_prose(text, 1).anchors
+            self._anchors[path] = anchors, names_in(text)
         return self._anchors[path]
 
     # --- suggestions ------------------------------------------------------------------------------
@@ -167,14 +166,6 @@ def _below_page(path: str, target: str) -> str:
     `news/fog.md`.
     """
     return normpath(join(splitext(path)[0], target))
-
-
-def _is_defined(name: str, text: str) -> bool:
-    """Return whether a line defines the name of a link, even if CommonMark does not see it as a definition.
-
-    Kramdown finds definitions directly below a paragraph.
-    """
-    return bool(re.search(rf"^[ \t]*\[{re.escape(name)}\]:", text, re.MULTILINE | re.IGNORECASE))
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:

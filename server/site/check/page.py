@@ -13,7 +13,7 @@ from server.documents.document import VALUES, Document
 from server.documents.path_rules import MARKDOWN
 from server.documents.values import components_at
 from server.formats import frontmatter
-from server.formats.prose import Heading, Link, Prose
+from server.formats.prose import Heading, Link, Prose, defined_names, names_in
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree
 from server.schema.model import Schema, Type
@@ -65,6 +65,16 @@ class Page:
     def anchors(self) -> frozenset[str]:
         """The folded anchors in the whole document."""
         return frozenset().union(*(passage.prose.anchors for passage in self.passages))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words in the text from which a front end may make anchors."""
+        return names_in(self.text)
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        """The names of links that the text defines, in lower case."""
+        return defined_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
