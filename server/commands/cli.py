@@ -55,6 +55,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Move media to or from a bucket; remove unused objects.",
     ),
     "types": CommandEntry("server.commands.types", "types", "Generate TypeScript types of the content."),
+    "schema": CommandEntry("server.commands.schema", "schema", "Generate JSON Schemas for editors."),
     "search": CommandEntry("server.commands.search", "search", "Search documents, best matches first."),
     "webhook": CommandEntry("server.commands.webhook", "webhook", "List, test and replay webhooks."),
     "token": CommandEntry("server.commands.accounts", "token", "Create, list and revoke API tokens."),

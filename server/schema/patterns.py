@@ -147,3 +147,99 @@ def _escape(token: str) -> str:
     if letter.isascii() and letter.isalpha() and len(token) == 2 and letter not in _LETTERS:
         return letter
     return token
+
+
+# --- other programs -------------------------------------------------------------------------------
+
+_SYNTAX = frozenset(r"^$\.*+?()[]{}|/")
+# the general categories of characters, such as `Lu` for upper-case letters
+_CATEGORY = regex.compile("L[Cultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?")
+_PORTABLE_GROUP = regex.compile(r"\(\?(?:[:=!]|<[=!]|<[A-Za-z_$][\w$]*>)")
+_LOOKAHEAD = regex.compile(r"\(\?[=!]")
+_WITHOUT_FLAG = {"[]": "(?!)", "[^]": r"[\s\S]", "[^": "[^", "[": "["}
+# These match a character beyond U+FFFF as one character. Without the flag `u`, it counts as two.
+_WIDE = regex.compile(r"\.|\\[DWSpP]|\[\^|[^\x00-\uffff]")
+_BEYOND = r"[^\u0000-\uffff]"
+
+
+def portable(pattern: str) -> str | None:
+    r"""Return a regular expression for programs that use JavaScript's flag `u`, as JSON Schema recommends.
+
+    It matches every string that `pattern` matches. Return None if there is no such expression.
+
+    With the flag `u`, unnecessary escapes such as `\_` are errors, so they are removed. A character beyond
+    U+FFFF is one character with this flag, and two without it. If this could matter, the result also matches
+    every string that contains such a character.
+    """
+    parts, is_in_class, before = list[str](), False, ""
+    for found in _TOKEN.finditer(pattern):
+        token = found[0]
+        made = _in_class(token, before) if is_in_class else _outside_of_class(token, pattern, found.start())
+        if made is None:
+            return None
+        parts.append(made)
+        is_in_class = token not in ("]", "[]", "[^]") if is_in_class else token in ("[", "[^")
+        before = token
+    if _repeats_lookahead(pattern):
+        return None
+    return "".join(parts) + (f"|{_BEYOND}" if _WIDE.search(pattern) else "")
+
+
+def _in_class(token: str, before: str) -> str | None:
+    if token == "-" and before in _CLASSES:
+        return r"\-"
+    if token in _CLASSES:
+        return None if before == "-" else token
+    if token == r"\B":
+        return None
+    if len(token) > 1 and not token.startswith("\\"):
+        return "".join(rf"\{c}" if c == "[" else c for c in token)
+    return rf"\{token}" if token == "[" else _with_flag(token, _SYNTAX | {"-"})
+
+
+def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
+    if token in _WITHOUT_FLAG:
+        return _WITHOUT_FLAG[token]
+    if token == "{" and not _QUANTIFIER.match(pattern, at):
+        return r"\{"
+    if token == "]" or (token[0] == "}" and not _QUANTIFIER_END.search(pattern[: at + 1])):
+        return rf"\{token}"
+    if token == "(?" and not _PORTABLE_GROUP.match(pattern, at):
+        return None
+    return _with_flag(token, _SYNTAX)
+
+
+def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
+    """Return an escape sequence as the flag `u` requires it, or None if this flag changes its meaning."""
+    if not token.startswith("\\"):
+        return token
+    if token[:2] in (r"\p", r"\P"):
+        return token if _CATEGORY.fullmatch(token[3:-1]) else None
+    letter = token[1:]
+    if len(letter) > 1 or token in _CLASSES or letter in _LETTERS or token in (r"\b", r"\B"):
+        return token
+    if letter in escapable:
+        return token
+    # A letter without a meaning, a backreference or an octal number.
+    return None if not letter or (letter.isascii() and letter.isalnum()) else letter
+
+
+def _repeats_lookahead(pattern: str) -> bool:
+    """Return whether a quantifier follows a lookahead, which the flag `u` forbids."""
+    opened, is_in_class = list[bool](), False
+    for found in _TOKEN.finditer(pattern):
+        token = found[0]
+        if is_in_class:
+            is_in_class = token not in ("]", "[]", "[^]")
+        elif token in ("[", "[^"):
+            is_in_class = True
+        elif token in ("(", "(?"):
+            opened.append(bool(_LOOKAHEAD.match(pattern, found.start())))
+        elif (
+            token == ")"
+            and opened
+            and opened.pop()
+            and pattern[found.end() : found.end() + 1] in tuple("*+?{")
+        ):
+            return True
+    return False

@@ -38,7 +38,7 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("bifolio s", {"serve", "search"}),
+        ("bifolio s", {"serve", "schema", "search"}),
         ("bifolio import ", {"strapi"}),
         ("bifolio webhook re", {"replay"}),
         ("bifolio serve --w", {"--workers"}),

@@ -1,8 +1,12 @@
 """Patterns in schemas: they match as they do in JavaScript."""
 
+import json
+import shutil
+import subprocess
+
 import pytest
 
-from server.schema.patterns import fault, mismatch
+from server.schema.patterns import fault, mismatch, portable
 
 
 @pytest.mark.parametrize(
@@ -94,3 +98,36 @@ def test_a_pattern_matches_as_in_javascript(pattern: str, text: str, is_match: b
 @pytest.mark.parametrize("pattern", ["(?P<a>x)", "(?i)a", "(?>a)", "(?#x)", "a*+", "a{2}+"])
 def test_a_pattern_that_javascript_does_not_have_is_named(pattern: str) -> None:
     assert fault(pattern).startswith("JavaScript has no ")
+
+
+PATTERNS = (
+    "^[a-z]+$", r"^\_\-\@[\w\-.]+$", r"^[\w-.]+$", r"^[\d-x]$", "^a{2,}{$", "a}", "]", "^[]$", "^[^]$", "[[]",
+    r"^(?<y>a)\k<y>$", "^.{2}$", "^[^a]{2}$", r"^\p{Lu}\S$", r"^\W\D$", r"^[*+?(]+$", r"a\/b", r"^\bé?\B",
+    "^(?!x)(?<=)a$", r"^\cJ\x41\u0042$", r"^\t[\b]$", "a|b", "^x*$", "🦊", r"[\]\\^-]",
+)  # fmt: skip
+OTHERS = ("(?=a)*b", r"^[a-\d]$", r"(a)\1", r"\u{2}", r"^\p{IsGreek}$", "(?i:a)", r"\q", r"\01", r"[\B]")
+TEXTS = (
+    "", "abc", "_-@a.b", "a-b", "7", "aa{", "a}", "]", "[", "\n", "aa", "bb", "🦊", "🦊🦊",
+    "É", "ÉÉ", "é!", "*+?(",
+    "a/b", "\nAB", "\t\b", "x", "xx", "\\", "^", "a",
+)  # fmt: skip
+
+
+def test_other_programs_accept_what_matches() -> None:
+    """Test `portable` with JavaScript's own regular expressions, if Node.js is installed."""
+    made = {pattern: portable(pattern) for pattern in PATTERNS}
+    assert None not in made.values()
+    assert [pattern for pattern in OTHERS if portable(pattern) is not None] == []
+    if not shutil.which("node"):
+        pytest.skip("Node.js is not installed")
+    script = (
+        "const [patterns, texts] = JSON.parse(require('fs').readFileSync(0));"
+        "console.log(JSON.stringify(patterns.map((p) => texts.map((t) => new RegExp(p, 'u').test(t)))))"
+    )
+    given = json.dumps([list(made.values()), TEXTS])
+    done = subprocess.run(["node", "-e", script], input=given, capture_output=True, text=True, check=True)
+    for pattern, found in zip(made, json.loads(done.stdout), strict=True):
+        for text, is_match in zip(TEXTS, found, strict=True):
+            may_differ = max(text, default="") > "\uffff"
+            expected = not mismatch(pattern, text)
+            assert is_match == expected or (is_match and may_differ), (pattern, made[pattern], text)

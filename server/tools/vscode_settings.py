@@ -1,0 +1,174 @@
+"""The settings of VS Code that associate JSON Schemas with the files of documents.
+
+`.vscode/settings.json` may contain comments, which Bifolio keeps.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from server.documents.path_rules import YAML
+from server.errors import SetupError
+from server.formats.json import json_nodes, json_text, read_json
+from server.formats.text_positions import newline_of, position_at
+from server.formats.tree import Node, SyntaxProblem
+from server.paths import CONTENT
+from server.schema.model import Schema, Type
+from server.tools.json_schemas import Status, schema_name, statuses
+
+SETTINGS_PATH = ".vscode/settings.json"
+JSON_KEY, YAML_KEY = "json.schemas", "yaml.schemas"
+_ENDINGS: Mapping[str, tuple[str, ...]] = {"json": (".json",), "yaml": YAML}
+# Matches strings, comments, and commas before a closing bracket.
+_COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+_TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<comment>{_COMMENT})', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', re.DOTALL)
+
+# --- associations ---------------------------------------------------------------------------------
+
+
+def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the values for `json.schemas` and `yaml.schemas`. `folder` is the path of the folder with the
+    JSON Schemas, relative to the site.
+    """
+    found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
+    in_json = [
+        {"fileMatch": list(_globs(type_, status, "json", "/")), "url": _url(folder, "json", type_, status)}
+        for type_, status in found
+    ]
+    in_yaml = {_url(folder, "yaml", t, status): list(_globs(t, status, "yaml", "")) for t, status in found}
+    return [row for row in in_json if row["fileMatch"]], {url: g for url, g in in_yaml.items() if g}
+
+
+def _url(folder: str, format_: str, type_: Type, status: Status) -> str:
+    return f"{_prefix(folder)}{format_}/{schema_name(type_, status)}"
+
+
+def _prefix(folder: str) -> str:
+    return "./" if folder == "." else f"./{folder}/"
+
+
+def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
+    """Yield glob patterns for the files of a content type. A pattern that begins with `!` excludes files."""
+    for stem, ending in _paths(type_, _ENDINGS[format_]):
+        if status == "draft":
+            yield f"{root}{stem}.draft{ending}"
+            continue
+        yield f"{root}{stem}{ending}"
+        if type_.kind == "singleType" and "*" not in stem:
+            yield f"{root}{stem}.*{ending}"  # other locales
+        if type_.draft_publish:
+            yield f"!{root}{stem}.draft{ending}"
+            if type_.kind == "singleType" and "*" not in stem:
+                yield f"!{root}{stem}.*.draft{ending}"
+
+
+def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield the paths of the files of a content type as patterns, each with the extension separated."""
+    for pattern in type_.files:
+        path = PurePosixPath(pattern)
+        if path.suffix in endings:
+            stem = pattern.removesuffix(path.suffix)
+            for field, glob in (("{locale}", "*"), ("{initial}", "*"), ("{name}", "**/*")):
+                stem = stem.replace(field, glob)
+            yield re.sub(r"[^/]+\*\*/\*", "**/*", stem), path.suffix
+    if not type_.files:
+        stem = f"{CONTENT}/{type_.singular if type_.kind == 'singleType' else f'{type_.plural}/**/*'}"
+        yield from ((stem, ending) for ending in endings)
+
+
+# --- merging --------------------------------------------------------------------------------------
+
+
+def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
+    """Return the text of the settings file with the associations for a site. Everything else stays the same.
+
+    Entries for schemas in `folder` are replaced. Raises SetupError if the text can't be parsed, or if a
+    comment would be lost.
+    """
+    text = "{}\n" if text is None or not text.strip() else text
+    plain = _without_comments(text)
+    try:
+        tree = read_json(plain)
+    except SyntaxProblem as error:
+        raise SetupError(SETTINGS_PATH, error.line, error.message, error.fix, error.column) from error
+    if not isinstance(tree, dict):
+        raise SetupError(SETTINGS_PATH, 1, "must contain an object", "write the settings in { … }")
+    in_json, in_yaml = associations(schema, folder)
+    wanted = {
+        JSON_KEY: _merged_list(tree.get(JSON_KEY), in_json, folder),
+        YAML_KEY: _merged_mapping(tree.get(YAML_KEY), in_yaml, folder),
+    }
+    for key, value in wanted.items():
+        if value is None:
+            raise _refusal(text, plain, key, "does not have the type that VS Code expects", "correct it")
+        if tree.get(key) != value and (value or key in tree):
+            text = _with_value(text, key, value)
+    return text
+
+
+def _merged_list(there: Any, made: list[dict[str, Any]], folder: str) -> list[Any] | None:
+    if there is not None and not isinstance(there, list):
+        return None
+    return [*(row for row in there or () if not _is_ours(row, folder, "json")), *made]
+
+
+def _is_ours(row: Any, folder: str, format_: str) -> bool:
+    url = row.get("url") if isinstance(row, dict) else row
+    return isinstance(url, str) and url.startswith(f"{_prefix(folder)}{format_}/")
+
+
+def _merged_mapping(there: Any, made: dict[str, list[str]], folder: str) -> dict[str, Any] | None:
+    if there is not None and not isinstance(there, dict):
+        return None
+    return {**{url: v for url, v in (there or {}).items() if not _is_ours(url, folder, "yaml")}, **made}
+
+
+def _without_comments(text: str) -> str:
+    """Replace comments and trailing commas with spaces, so that the positions stay the same."""
+    return _TRAILING_COMMA.sub(lambda found: " " if found["comma"] else found[0], _blanked(text))
+
+
+def _blanked(text: str) -> str:
+    """Replace comments with spaces."""
+    return _TOKEN.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found["comment"] else found[0], text)
+
+
+def _with_value(text: str, key: str, value: Any) -> str:
+    """Return the text with a new value for a key in the top-level object."""
+    plain = _without_comments(text)
+    root = json_nodes(plain)
+    indent = _indent(plain, root)
+    newline = newline_of(text)
+    written = json_text(value, indent=indent, margin=indent).replace("\n", newline)
+    at = root.find(key)
+    if at >= 0:
+        item = root.items[at]
+        if any(found["comment"] for found in _TOKEN.finditer(text[item.start : item.end])):
+            fix = "move the comments above the key, then run the command again"
+            raise _refusal(text, plain, key, "contains comments, which would be lost", fix)
+        return text[: item.start] + written + text[item.end :]
+    # The new key comes last, below any comments.
+    end, line = len(text[: root.end - 1].rstrip()), f"{newline}{indent}{json.dumps(key)}: {written}"
+    after = root.items[-1].end if root.items else end
+    has_comma = "," in _blanked(text)[after:end]
+    comma = "," if root.items and not has_comma else ""
+    close = text[end:] if "\n" in text[end : root.end] else newline + text[root.end - 1 :]
+    return text[:after] + comma + text[after:end] + line + ("," if has_comma else "") + close
+
+
+def _indent(plain: str, root: Node) -> str:
+    """Return the white space before the first key, or two spaces."""
+    if not root.keys:
+        return "  "
+    start = root.keys[0].start
+    before = plain[plain.rfind("\n", 0, start) + 1 : start]
+    return before if before and not before.strip() else "  "
+
+
+def _refusal(text: str, plain: str, key: str, what: str, fix: str) -> SetupError:
+    root = json_nodes(plain)
+    line, column, _ = position_at(text, root.keys[root.find(key)].start)
+    return SetupError(SETTINGS_PATH, line, f"{key} {what}", fix, column)
