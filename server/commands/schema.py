@@ -54,7 +54,7 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
     else:
         click.echo(f"{folder} is up to date")
     if settings is not None:
-        update_file(root / SETTINGS_PATH, settings, command, check=check)
+        click.echo(update_file(root / SETTINGS_PATH, settings, command, check=check))
 
 
 def _generated(folder: Path) -> list[Path]:

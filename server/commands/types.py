@@ -1,16 +1,26 @@
-"""`bifolio types`, which generates TypeScript types for a site."""
+"""`bifolio types`, which generates types of a site's content for TypeScript, zod or Python."""
 
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
 
+from server.config.model import Settings
 from server.config.reader import read_settings
 from server.errors import SetupError
 from server.schema.load import read_content_types
+from server.schema.model import Schema
 from server.tools.generated_files import update_file
 from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.typescript import write_module
+from server.tools.zod import write_zod_module
+
+# For each language: the flag that selects it, and the function that generates the file.
+_LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] = {
+    None: ("", write_module),
+    "zod": ("--zod ", write_zod_module),
+}
 
 
 @click.command("types")
@@ -27,16 +37,18 @@ from server.tools.typescript import write_module
     is_flag=True,
     help="Write nothing, but exit with status 1 if the file in --out is out of date.",
 )
+@click.option("--zod", "language", flag_value="zod", help="Add zod schemas, which validate responses.")
 @one_line_errors
-def types(root: Path, out: Path | None, check: bool) -> None:
+def types(root: Path, out: Path | None, check: bool, language: str | None) -> None:
     """Generate TypeScript types for all content types and components."""
     check_site(root)
     if check and out is None:
         raise SetupError(
             "--check", None, "can only be used together with --out", "pass the file to check with --out"
         )
-    made = write_module(read_content_types(root), read_settings(root)).encode()
+    flag, write = _LANGUAGES[language]
+    made = write(read_content_types(root), read_settings(root)).encode()
     if out is None:
         sys.stdout.buffer.write(made)
     else:
-        update_file(out, made, f"bifolio types --out {out}", check=check)
+        click.echo(update_file(out, made, f"bifolio types {flag}--out {out}", check=check))

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from server.errors import SetupError
 
 
@@ -46,12 +44,12 @@ def write_file(path: Path, made: bytes) -> bool:
     return True
 
 
-def update_file(path: Path, made: bytes, command: str, *, check: bool) -> None:
-    """Write a generated file, or only check that it is up to date. Print what was done. Raises SetupError."""
+def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
+    """Write a generated file, or only check that it is up to date. Return a message. Raises SetupError."""
     if check:
         refuse_old(path, made, command)
     wrote = not check and write_file(path, made)
-    click.echo(f"wrote {path}" if wrote else f"{path} is up to date")
+    return f"wrote {path}" if wrote else f"{path} is up to date"
 
 
 def update_folder(

@@ -127,7 +127,7 @@ class Shapes:
             )
             if type_.uid == UPLOAD and name == "formats":
                 value = "ImageFormats"
-            sure = attribute.required or name in _ALWAYS.get(type_.uid, ())
+            sure = is_always_there(type_, attribute)
             yield _member(attribute, value if sure or value == "Json" else f"{value} | null")
 
     def _links(self, type_: Type) -> Iterator[str]:
@@ -191,6 +191,11 @@ class Shapes:
         return f"({{ __component: {text(uid)} }} & {self.names[uid]}Input)"
 
 
+def is_always_there(type_: Type, attribute: Attribute) -> bool:
+    """Return whether an attribute of a published document is never null."""
+    return attribute.required or attribute.name in _ALWAYS.get(type_.uid, ())
+
+
 def _member(attribute: Attribute, value: str, optional: str = "") -> str:
     described = comment(describe_attribute(attribute), "  ")
     return f"{described}  {prop(attribute.name)}{optional}: {value};\n"
@@ -219,12 +224,13 @@ _TAKES: Mapping[str, str] = {
 
 def write_module(schema: Schema, settings: Settings) -> str:
     """Return the text of the TypeScript module."""
-    names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
-    shapes = Shapes(schema, names)
-    components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
-    types = [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
+    return f"{_HEAD}\n{types_of(schema, settings)}"
+
+
+def types_of(schema: Schema, settings: Settings) -> str:
+    """Return the declarations of all types."""
+    shapes, types = Shapes(schema, typescript_names(schema)), type_order(schema)
     parts = [
-        _HEAD,
         _locales(settings),
         *(shapes.of(type_) for type_ in types),
         "/** Every type by name. */\n" + _table("Types", (shapes.entry(type_) for type_ in types)),
@@ -233,6 +239,17 @@ def write_module(schema: Schema, settings: Settings) -> str:
         PRELUDE,
     ]
     return "\n".join(parts)
+
+
+def typescript_names(schema: Schema) -> Mapping[str, str]:
+    """Return the TypeScript name of each content type and component."""
+    return type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
+
+
+def type_order(schema: Schema) -> list[Type]:
+    """Return all content types and components in the order in which they are declared."""
+    components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
+    return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 
 
 def _locales(settings: Settings) -> str:

@@ -226,9 +226,10 @@ def test_the_compiler_takes_it(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_the_compiler_takes_what_the_page_shows(tmp_path: Path) -> None:
-    shown = re.search(r"```ts\n(.*?)```", (ROOT / "docs" / "types.md").read_text(), re.DOTALL)
-    assert shown
-    write(tmp_path, {"page.ts": shown[1], "package.json": '{"type": "module"}'})
+    shown = re.findall(r"```ts\n(.*?)```", (ROOT / "docs" / "types.md").read_text(), re.DOTALL)
+    assert len(shown) == 2
+    pages = {f"page{i}.ts": text for i, text in enumerate(shown)}
+    write(tmp_path, {**pages, "package.json": '{"type": "module"}'})
     (tmp_path / "node_modules").symlink_to(TSC.parents[2], target_is_directory=True)
-    run("--site", str(ROOT), "--out", str(tmp_path / "bifolio.ts"))
-    assert compiled(tmp_path, "page.ts") == (0, "")
+    run("--zod", "--site", str(ROOT), "--out", str(tmp_path / "bifolio.ts"))
+    assert compiled(tmp_path, *pages) == (0, "")

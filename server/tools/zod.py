@@ -1,0 +1,165 @@
+"""Generator for zod schemas that validate responses, together with the TypeScript types of a site."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from server.config.model import Settings
+from server.query.queryable_attributes import targets_of
+from server.schema.model import STANDARD_FIELDS, UPLOAD, Attribute, Schema, Type, key_of
+from server.tools.typescript import (
+    comment,
+    is_always_there,
+    prop,
+    text,
+    type_order,
+    types_of,
+    typescript_names,
+)
+
+PRELUDE = (Path(__file__).parent / "zod_prelude.ts").read_text(encoding="utf-8")
+_HEAD = "// Made by `bifolio types --zod` from this site's content types. Do not edit: run it again.\n"
+# zod schemas for values in responses, by attribute type
+RESPONSE_SCHEMAS: Mapping[str, str] = {
+    "string": "z.string()",
+    "text": "z.string()",
+    "richtext": "z.string()",
+    "blocks": "z.array(values.block)",
+    "email": "z.string()",
+    "uid": "z.string()",
+    "date": "z.iso.date()",
+    "time": "z.iso.time()",
+    "datetime": "z.iso.datetime()",
+    "timestamp": "z.iso.datetime()",
+    "integer": "z.number()",
+    "biginteger": "z.string().regex(/^-?[0-9]+$/)",
+    "float": "z.number()",
+    "decimal": "z.number()",
+    "boolean": "z.boolean()",
+    "array": "z.array(values.json)",
+    "json": "values.json",
+}
+_SHARED = """\
+const values = { json: z.json() as z.ZodType<Json>, block: z.custom<RichBlock>(isObject) };
+const imageFormat = z.object({
+  name: z.string(),
+  hash: z.string(),
+  ext: z.string(),
+  mime: z.string(),
+  path: z.string().nullable(),
+  width: z.number(),
+  height: z.number(),
+  size: z.number(),
+  sizeInBytes: z.number(),
+  url: z.string(),
+});
+const imageFormats = z.object({
+  thumbnail: imageFormat.optional(),
+  small: imageFormat.optional(),
+  medium: imageFormat.optional(),
+  large: imageFormat.optional(),
+}) as unknown as z.ZodType<ImageFormats>;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    schema: Schema
+    names: Mapping[str, str]
+
+    def object(self, type_: Type) -> str:
+        """Return the zod schema for a content type or component in a response without `populate`.
+
+        The compiler checks that it agrees with the TypeScript type of the same name.
+        """
+        name = self.names[type_.uid]
+        members = "".join(self._members(type_))
+        first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
+        about = comment([f"The schema of `{name}`."])
+        return f"{about}export const {name} = z.object({{\n{first}{members}}}) satisfies z.ZodType<{name}>;\n"
+
+    def _members(self, type_: Type) -> Iterator[str]:
+        for name in type_.default_fields:
+            attribute = type_.columns[name]
+            if type_.kind != "component" and name in STANDARD_FIELDS:
+                continue
+            if attribute.type == "enumeration":
+                value = one_of(attribute.enum)
+            elif type_.uid == UPLOAD and name == "formats":
+                value = "imageFormats"
+            else:
+                value = RESPONSE_SCHEMAS[attribute.type]
+            if not is_always_there(type_, attribute) and value != "values.json":
+                value += ".nullable()"
+            yield f"  {key(name)}: {value},\n"
+
+    def links(self, type_: Type) -> str:
+        """Return the line for a type in the table of links."""
+        found = dict(self._links(type_))
+        members = "".join(f"    {key(name)}: {link},\n" for name, link in found.items())
+        return f"  {key(key_of(type_))}: {{\n{members}  }},\n".replace("{\n  }", "{}")
+
+    def _links(self, type_: Type) -> Iterator[tuple[str, str]]:
+        for attribute in type_.attributes.values():
+            if not attribute.populatable:
+                continue
+            targets = [key_of(target) for target in targets_of(self.schema, attribute)]
+            if targets or attribute.type == "dynamiczone":
+                yield attribute.name, _link(_kind(attribute), targets)
+        if type_.localized:
+            yield "localizations", _link("many", [key_of(type_)])
+
+
+def _kind(attribute: Attribute) -> str:
+    if attribute.type == "dynamiczone":
+        return "zone"
+    if attribute.polymorphic:
+        return "manyOf" if attribute.to_many else "oneOf"
+    if attribute.to_many:
+        return "many"
+    return "always" if attribute.type == "component" and attribute.required else "one"
+
+
+def _link(kind: str, targets: Iterable[str]) -> str:
+    return f"{{ kind: {text(kind)}, types: [{', '.join(map(text, targets))}] }}"
+
+
+def key(name: str) -> str:
+    """Return a key of an object literal. The key `__proto__` would set the object's prototype, unless it is
+    computed.
+    """
+    return f"[{text(name)}]" if name == "__proto__" else prop(name)
+
+
+def one_of(values: Iterable[str]) -> str:
+    """Return the zod schema for one of several strings."""
+    return f"z.literal([{', '.join(map(text, values))}])"
+
+
+def write_zod_module(schema: Schema, settings: Settings) -> str:
+    """Return the text of the TypeScript module with types and zod schemas."""
+    writer = _Writer(schema, typescript_names(schema))
+    types = type_order(schema)
+    shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)
+    uids = "".join(f"  {key(key_of(t))}: {text(t.uid)},\n" for t in types)
+    links = "".join(map(writer.links, types))
+    return "\n".join(
+        [
+            f'{_HEAD}import * as z from "zod";\n',
+            types_of(schema, settings),
+            _SHARED + _version(settings),
+            *map(writer.object, types),
+            f"const SHAPES: {{ [T in TypeName]: z.ZodObject }} = {{\n{shapes}}};\n",
+            f"const UIDS: {{ [T in TypeName]: string }} = {{\n{uids}}};\n",
+            f"const LINKS: {{ [T in TypeName]: {{ [name: string]: Link }} }} = {{\n{links}}};\n",
+            PRELUDE,
+        ]
+    )
+
+
+def _version(settings: Settings) -> str:
+    return (
+        "const version = {\n  id: z.int(),\n  documentId: z.string(),\n"
+        "  createdAt: z.iso.datetime(),\n  updatedAt: z.iso.datetime(),\n  publishedAt: z.iso.datetime(),\n"
+        f"  locale: {one_of(settings.locales.available)},\n}};\n"
+    )

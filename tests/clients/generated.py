@@ -1,0 +1,196 @@
+"""Tests of what `bifolio types --zod` and `--python` generate: compiled with the real compilers, and run
+against a real server (`make test-clients`).
+
+With the environment variable REAL, a folder of archives (see bench/real), the trees in it are tested too.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.real.trees import TREES, find, unpack
+from server.auth.accounts import Accounts
+from server.schema.load import read_content_types
+from tests.ci import skipped
+from tests.clients.npm import install, missing_node
+from tests.servers import ROOT, free_port, serving
+from tests.sites import Files, collection, component, documents, relation, schema, write
+
+HERE = Path(__file__).parent
+REAL = Path(os.environ["REAL"]) if "REAL" in os.environ else None
+MODULES = HERE / "node_modules"
+
+# --- sites ----------------------------------------------------------------------------------------
+
+STRING = {"type": "string"}
+TREE = {"type": "component", "component": "odd-1.tree"}
+ODD: Files = {
+    "site.yaml": "api: {populate_with_pagination: allow}\n",
+    **collection(
+        "class",
+        {
+            "class": {**STRING, "required": True},
+            "a-b": {"type": "enumeration", "enum": ["x", "__proto__", "ü"]},
+            "__proto__": {"type": "integer"},
+            "constructor": STRING,
+            "int": {"type": "integer"},
+            "_private": {"type": "json"},
+            "self": relation("oneToOne", "class"),
+            "tree": {**TREE, "required": True},
+            "zone": {"type": "dynamiczone", "components": ["odd-1.tree"]},
+            "empty": {"type": "dynamiczone", "components": []},
+            "any": {"type": "relation", "relation": "morphToMany"},
+            "blocks": {"type": "blocks"},
+            "list": {"type": "array"},
+            "big": {"type": "biginteger"},
+            "exact": {"type": "decimal"},
+            "time": {"type": "time"},
+            "gone": {"type": "relation", "relation": "oneToOne", "target": "admin::user"},
+        },
+        drafts=True,
+    ),
+    **collection("set", {}),
+    **collection("client", {"name": STRING}, localized=True),
+    **collection("typed-dict", {"pass": STRING}),
+    "content-types/none.json": schema("none", {}, single=True),
+    **component("odd-1.tree", {"leaves": {**TREE, "repeatable": True}}),
+    **documents(
+        "classs",
+        one={
+            "class": "a",
+            "a-b": "__proto__",
+            "__proto__": 5,
+            "constructor": "c",
+            "tree": {"leaves": [{"leaves": []}]},
+            "zone": [{"__component": "odd-1.tree"}],
+            "any": [{"__type": "api::client.client", "documentId": "x"}],
+            "self": "one",
+            "blocks": [{"type": "paragraph", "children": [{"type": "text", "text": "x"}]}],
+            "list": [1, "a", None],
+            "big": 12345678901234567890,
+            "exact": "1.50",
+            "time": "10:20",
+            "_private": {"__proto__": 1},
+        },
+        two={"class": "b", "tree": {}},
+    ),
+    "content/classs/three.draft.json": "{}",
+    **documents("clients", x={"name": "X"}),
+    "content/none.yaml": "{}\n",
+}  # fmt: skip
+
+
+def own_site(root: Path) -> None:
+    for name in ("content", "content-types"):
+        shutil.copytree(ROOT / name, root / name)
+    shutil.copy(ROOT / "site.yaml", root)
+
+
+def make_site(name: str, folder: Path) -> Path:
+    """Create a site: the repository's own, one with odd names, or a tree in REAL."""
+    root = folder / name
+    if name == "own":
+        root.mkdir()
+        own_site(root)
+    elif name == "odd":
+        write(root, ODD)
+    else:
+        source = find(next(tree for tree in TREES if tree.name == name), REAL or folder)
+        assert source, name
+        unpack(source, name, folder)
+        generate = [sys.executable, "-m", "server", "init", str(root), "--yes"]
+        subprocess.run(generate, check=True, stdout=subprocess.DEVNULL)
+    return root
+
+
+SITES = ["own", "odd", *([tree.name for tree in TREES if not tree.defines_types] if REAL else [])]
+
+
+@contextmanager
+def running(root: Path) -> Iterator[dict[str, str]]:
+    """Context manager: run a server, and yield the environment variables for its clients."""
+    accounts = Accounts(root)
+    token = accounts.create_token("generated", "full-access")
+    accounts.close()
+    with serving(root, free_port(), output=subprocess.DEVNULL) as url:
+        yield {**os.environ, "BIFOLIO_URL": url, "BIFOLIO_TOKEN": token}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def packages() -> None:
+    if (reason := missing_node() or install(HERE, "--legacy-peer-deps")) is not None:
+        skipped("test-clients", reason)
+        pytest.skip(reason)
+
+
+def generate(root: Path, flag: str, out: Path) -> None:
+    command = [sys.executable, "-m", "server", "types", flag, "--site", str(root), "--out", str(out)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> str:
+    """Run a command that must succeed, and return its output."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+# --- zod ------------------------------------------------------------------------------------------
+
+
+def compile_zod(root: Path, folder: Path, *scripts: str) -> None:
+    """Compile scripts with the zod schemas of a site (`tsc --strict`)."""
+    folder.mkdir()
+    (folder / "node_modules").symlink_to(MODULES, target_is_directory=True)
+    for name in ("package.json", *scripts):
+        shutil.copy(HERE / name, folder)
+    generate(root, "--zod", folder / "bifolio.ts")
+    options = {
+        **json.loads((HERE / "tsconfig.json").read_text())["compilerOptions"],
+        "noImplicitOverride": True,
+        "exactOptionalPropertyTypes": True,
+        "noUnusedLocals": True,
+    }
+    config = {"compilerOptions": options, "files": [*scripts, "bifolio.ts"]}
+    (folder / "tsconfig.json").write_text(json.dumps(config))
+    run(["node", str(MODULES / "typescript" / "bin" / "tsc"), "--project", str(folder)], folder)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_zod_accepts_all_answers_and_refuses_damaged_ones(tmp_path: Path, name: str) -> None:
+    root = make_site(name, tmp_path)
+    compile_zod(root, tmp_path / "zod", "zod_answers.ts")
+    types = read_content_types(root).content_types
+    collections = {t.plural: t.singular for t in types if t.kind == "collectionType"}
+    singles = [t.singular for t in types if t.kind == "singleType"]
+    with running(root) as environment:
+        environment |= {"COLLECTIONS": json.dumps(collections), "SINGLES": json.dumps(singles)}
+        found: dict[str, Any] = json.loads(
+            run(["node", "made/zod_answers.js"], tmp_path / "zod", environment)
+        )
+    assert found["parsed"] > 5
+    assert found["refused"] > 30
+    # The items of these attributes can be anything, and zod ignores a key `__proto__`.
+    free = {
+        f"{t.singular}.{a.name}"
+        for t in types
+        for a in t.attributes.values()
+        if a.type in ("json", "array") or a.name == "__proto__"
+    }
+    assert set(found["anything"]) <= free
+    print(name, found["parsed"], found["refused"])
+
+
+def test_zod_infers_the_types_of_answers(tmp_path: Path) -> None:
+    root = make_site("own", tmp_path)
+    compile_zod(root, tmp_path / "zod", "zod_typed.ts")
+    with running(root) as environment:
+        assert run(["node", "made/zod_typed.js"], tmp_path / "zod", environment) == "typed\n"
