@@ -54,7 +54,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "media",
         "Move media to or from a bucket; remove unused objects.",
     ),
-    "types": CommandEntry("server.commands.types", "types", "Generate TypeScript types of the content."),
+    "types": CommandEntry("server.commands.types", "types", "Generate types for TypeScript and Python."),
     "schema": CommandEntry("server.commands.schema", "schema", "Generate JSON Schemas for editors."),
     "search": CommandEntry("server.commands.search", "search", "Search documents, best matches first."),
     "webhook": CommandEntry("server.commands.webhook", "webhook", "List, test and replay webhooks."),

@@ -12,6 +12,7 @@ from server.errors import SetupError
 from server.schema.load import read_content_types
 from server.schema.model import Schema
 from server.tools.generated_files import update_file
+from server.tools.python_types import write_python_module
 from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.typescript import write_module
 from server.tools.zod import write_zod_module
@@ -20,6 +21,7 @@ from server.tools.zod import write_zod_module
 _LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] = {
     None: ("", write_module),
     "zod": ("--zod ", write_zod_module),
+    "python": ("--python ", write_python_module),
 }
 
 
@@ -29,7 +31,7 @@ _LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] =
     "--out",
     "out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The file to write, such as bifolio.ts. [default: standard output]",
+    help="The file to write, such as bifolio.ts or bifolio_client.py. [default: standard output]",
 )
 @click.option(
     "--check",
@@ -38,9 +40,10 @@ _LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] =
     help="Write nothing, but exit with status 1 if the file in --out is out of date.",
 )
 @click.option("--zod", "language", flag_value="zod", help="Add zod schemas, which validate responses.")
+@click.option("--python", "language", flag_value="python", help="Generate a typed Python client instead.")
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool, language: str | None) -> None:
-    """Generate TypeScript types for all content types and components."""
+    """Generate types for all content types and components, for TypeScript or Python."""
     check_site(root)
     if check and out is None:
         raise SetupError(

@@ -194,3 +194,64 @@ def test_zod_infers_the_types_of_answers(tmp_path: Path) -> None:
     compile_zod(root, tmp_path / "zod", "zod_typed.ts")
     with running(root) as environment:
         assert run(["node", "made/zod_typed.js"], tmp_path / "zod", environment) == "typed\n"
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def check_python(folder: Path, *scripts: str) -> None:
+    """Check scripts with mypy and pyright."""
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", "--cache-dir", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": "", "MYPYPATH": ""}
+    run([*mypy, *scripts], folder, environment)
+    pyright = ["node", str(MODULES / "pyright" / "index.js"), "--pythonpath", sys.executable, *scripts]
+    run(pyright, folder, environment)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_the_python_client_is_typed(tmp_path: Path, name: str) -> None:
+    root, folder = make_site(name, tmp_path), tmp_path / "python"
+    folder.mkdir()
+    generate(root, "--python", folder / "bifolio_client.py")
+    check_python(folder, "bifolio_client.py")
+    with running(root) as environment:
+        first = "from bifolio_client import Client\nimport os, itertools\n"
+        first += "client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])\n"
+        loop = "for name, kind in vars(client).items():\n    if hasattr(kind, 'find_all'):\n"
+        loop += "        print(name, len(list(itertools.islice(kind.find_all(populate='*'), 20))))\n"
+        counts = run([sys.executable, "-c", first + loop], folder, environment)
+    assert sum(int(line.split()[1]) for line in counts.splitlines()) > 2
+
+
+def test_the_python_client_reads_and_writes(tmp_path: Path) -> None:
+    root, folder = make_site("own", tmp_path), tmp_path / "python"
+    folder.mkdir()
+    generate(root, "--python", folder / "bifolio_client.py")
+    shutil.copy(HERE / "python_typed.py", folder)
+    check_python(folder, "python_typed.py")
+    with running(root) as environment:
+        assert run([sys.executable, "python_typed.py"], folder, environment) == "typed\n"
+
+
+def test_the_python_client_has_odd_names(tmp_path: Path) -> None:
+    root, folder = make_site("odd", tmp_path), tmp_path / "python"
+    folder.mkdir()
+    generate(root, "--python", folder / "bifolio_client.py")
+    script = (
+        "import os\nfrom bifolio_client import Class, ClassInput, Client, ClientType\n"
+        "client = Client(os.environ['BIFOLIO_URL'], os.environ['BIFOLIO_TOKEN'])\n"
+        "one: Class = client.classs.find_one('one', populate='*')\n"
+        "assert (one['class'], one['a-b'], one['__proto__'], one['int']) == ('a', '__proto__', 5, None)\n"
+        "assert [entry['__component'] for entry in one.get('zone', [])] == ['odd-1.tree']\n"
+        "data: ClassInput = {'class': 'c', 'tree': {'leaves': [{}]}, 'a-b': 'ü', '__proto__': 7}\n"
+        "made = client.classs.create(data)\n"
+        "assert (made['a-b'], made['__proto__']) == ('ü', 7)\n"
+        "names: list[ClientType] = list(client.clients.find())\n"
+        "assert names[0]['name'] == 'X'\n"
+        "client.typed_dicts.create({'pass': 'x'})\n"
+        "assert client.none.find()['documentId']\n"
+    )
+    write(folder, {"odd.py": script})
+    check_python(folder, "odd.py")
+    with running(root) as environment:
+        run([sys.executable, "odd.py"], folder, environment)
