@@ -101,8 +101,11 @@ def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool =
     such as `int` would hide the type, and `__key` would be renamed.
     """
     comment = f"# {_line(about)}\n" if about else ""
-    lines = []
+    lines, keys = [], set[str]()
     for key, value, described in rows:
+        if key in keys:  # A component can have an attribute with the name `__component`.
+            continue
+        keys.add(key)
         if described:
             lines.append(f"        # {_line(described)}\n")
         lines.append(f"        {text(key)}: {text(value)},\n")
