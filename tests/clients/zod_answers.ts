@@ -8,6 +8,7 @@ const { BIFOLIO_URL: url, BIFOLIO_TOKEN: token } = process.env;
 type Make = (type: string, query?: unknown) => { parse(value: unknown): unknown; safeParse(value: unknown): { success: boolean } };
 const { one, list } = made as unknown as { one: Make; list: Make };
 const collections = JSON.parse(process.env["COLLECTIONS"] ?? "{}") as { [plural: string]: string };
+const pageSize = process.env["PAGE_SIZE"] ?? "100";
 const singles = JSON.parse(process.env["SINGLES"] ?? "[]") as string[];
 
 const QUERIES: [string, { [key: string]: unknown }][] = [
@@ -43,7 +44,7 @@ let parsed = 0, refused = 0;
 const anything: string[] = [];
 for (const [plural, type] of Object.entries(collections)) {
   for (const [text, query] of QUERIES) {
-    const answer = await get(`${plural}?${text}${text.includes("pagination") ? "" : "&pagination[pageSize]=100"}`);
+    const answer = await get(`${plural}?${text}${text.includes("pagination") ? "" : `&pagination[pageSize]=${pageSize}`}`);
     const schema = list(type, query);
     schema.parse(answer);
     parsed += answer.data.length;
