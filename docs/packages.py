@@ -61,6 +61,7 @@ LAZY = {
     "server.schema.patterns": "regex takes 6 ms and 1 MB. Loaded when a schema contains a pattern.",
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB. Content reads do not need them.",
     "server.auth.directory": "argon2 and PyJWT take 80 ms and 5 MB. Loaded to check tokens or read users.",
+    "server.service.publishing.rich_text": "markdown-it-py takes 60 ms. Loaded for the first feed.",
     "server.database.postgres": "psycopg is an optional dependency, needed only for accounts in PostgreSQL.",
     "server.formats.markdown": "pyromark takes 15 ms and 5 MB. Loaded to check the first Markdown text.",
     "server.site.check.users": "argon2 takes 12 ms. Loaded only if a content type can relate to users.",

@@ -14,6 +14,7 @@ from docs.licences import LICENCES, bundled_packages
 from docs.messages import SOURCES, messages_of
 from docs.packages import LAZY, PACKAGES, about, modules
 from server.config.model import ACTIONS, DEFAULTS, KEYS, value_of
+from server.config.publishing import FEED_KEYS, ITEM_KEYS
 from server.config.sections import TYPE_KEYS
 from server.config.webhooks import WEBHOOK_KEYS
 from server.errors import ApiError
@@ -91,6 +92,18 @@ def _content_rules() -> str:
 def _export_keys() -> str:
     return _table(
         ["key of a type", "meaning"], ([f"`{name}`", sentence] for name, sentence in TYPE_KEYS.items())
+    )
+
+
+def _feed_keys() -> str:
+    return _table(
+        ["key of a feed", "meaning"], ([f"`{name}`", sentence] for name, sentence in FEED_KEYS.items())
+    )
+
+
+def _item_keys() -> str:
+    return _table(
+        ["key of `item`", "meaning"], ([f"`{name}`", sentence] for name, sentence in ITEM_KEYS.items())
     )
 
 
@@ -178,6 +191,8 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "publication filters": _publication_filters,
     "settings": _settings,
     "export keys": _export_keys,
+    "feed keys": _feed_keys,
+    "item keys": _item_keys,
     "webhook keys": _webhook_keys,
     "actions": _actions,
     "errors": _errors,

@@ -34,6 +34,7 @@ from server.api.routes import (
     overview,
     presence,
     problems,
+    publishing,
     schema,
     search,
     sessions,
@@ -134,6 +135,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)
+    publishing.bind(handles)
     history.bind(handles, site, past, writes)
     source.bind(handles, site, writes)
     branches.bind(handles, SiteBranches(past, writes))

@@ -13,7 +13,7 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
 # Subjects that are not content types. A content type may have the same name (see `may_of_site`).
-SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
+SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS = "branch", "source", "problems", "redirects"
 
 
 @dataclass(frozen=True, slots=True)

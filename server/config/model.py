@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from functools import reduce
 from typing import Any
 
+from server.config.publishing import Feed, PublicUrl
 from server.config.webhooks import Webhook
 from server.formats.text_positions import Positions
 from server.paths import SETTINGS
@@ -476,6 +477,18 @@ class Settings:
         "The preview URL for documents of a type: `article: https://…?slug={slug}`"
         " ([more](preview.md#preview-in-the-studio)).",
     )
+    urls: Mapping[str, PublicUrl] = _setting(
+        {},
+        "urls",
+        "The public URL of the documents of a type: `article: https://…/{locale}/{slug}`"
+        " ([more](feeds.md#the-public-urls-of-documents)).",
+    )
+    feeds: Mapping[str, Feed] = _setting(
+        {},
+        "feeds",
+        "The feeds at `/feeds/NAME.rss`, `.atom` and `.json`: `NAME: {type: article}`"
+        " ([more](feeds.md#feeds)).",
+    )
     webhooks: tuple[Webhook, ...] = _setting(
         (),
         "webhooks",
@@ -556,6 +569,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "branch": ("find", "create", "update", "delete", "merge"),
     "source": ("read", "write"),
     "problems": ("find", "fix"),
+    "redirects": ("find",),
     "content-type": ("find", "findOne"),
 }  # fmt: skip
 

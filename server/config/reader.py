@@ -20,6 +20,7 @@ from server.config.model import (
     value_of,
     with_values,
 )
+from server.config.publishing import odd_feed_names, odd_url_names, read_feed, read_public_url
 from server.config.sections import odd_names, read_preview, read_query, read_type
 from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
@@ -220,6 +221,8 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
     "types": read_type,
     "queries": read_query,
     "previews": read_preview,
+    "urls": read_public_url,
+    "feeds": read_feed,
 }
 
 
@@ -336,6 +339,25 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
     """Return warnings about unknown content types, attributes and placeholders in the section `preview`."""
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
+
+
+def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
+    """Return warnings about unknown names in the sections `urls` and `feeds`, and about feeds whose documents
+    the role `public` may not find.
+    """
+    locales = settings.locales.available
+    found = [
+        *odd_url_names(settings.urls, schema, locales),
+        *odd_feed_names(settings.feeds, settings.urls, schema, locales),
+    ]
+    for name, feed in settings.feeds.items():
+        hidden = [
+            t for t in feed.types if t in schema.subjects and f"{t}.find" not in settings.roles["public"]
+        ]
+        for subject in hidden:
+            what = f"feeds.{name} contains no {subject}, because the role public may not find them"
+            found.append((what, f"add find to roles.public.{subject}", ("feeds", name, "type")))
+    return [_warning(settings, what, fix, *at) for what, fix, at in found]
 
 
 def _check_role_names(settings: Settings) -> Iterator[Problem]:

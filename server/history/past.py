@@ -60,7 +60,7 @@ _BACKOFF_S = 1.0  # pause after an attempt in which no format could be generated
 # settings, such as roles and limits, the current values apply.
 HISTORIC_KEYS = (
     "name", "locales.default", "locales.available", "api.page_size.default", "api.page_size.max",
-    "api.populate_with_pagination", "api.populate", "api.format",
+    "api.populate_with_pagination", "api.populate", "api.format", "urls", "feeds",
 )  # fmt: skip
 
 

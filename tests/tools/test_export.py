@@ -18,7 +18,9 @@ from server.commands.cli import main
 from server.query import qs
 from tests.api.test_upload import picture
 from tests.git import commit_all, git
-from tests.sites import STRING, Api, collection, documents, load, relation, translated, write
+from tests.service.publishing.sites import FILES as PUBLISHING_FILES
+from tests.service.publishing.sites import SETTINGS as PUBLISHING_SETTINGS
+from tests.sites import STRING, Api, collection, documents, load, opened, relation, translated, write
 
 ROOT = Path(__file__).parents[2]
 SITE = """\
@@ -431,3 +433,25 @@ _params = st.dictionaries(
 @given(_params)
 def test_a_query_that_is_written_is_read_as_it_was(params: dict[str, Any]) -> None:
     assert qs.parse(qs.write(params)) == params
+
+
+def test_feeds_and_sitemaps_are_the_same_as_a_server_s(tmp_path: Path) -> None:
+    write(tmp_path / "site", PUBLISHING_FILES)
+    files = exported(tmp_path / "site", tmp_path / "out")
+    api = Api.of(opened(tmp_path / "site"))
+    paths = [path for path in files if path.startswith(("feeds/", "sitemap"))]
+    assert len(paths) == 3 * 3 + 1
+    for path in paths:
+        assert files[path] == api.get(f"/{path}", "public").raw
+    assert (
+        exported(tmp_path / "site", tmp_path / "other", "--everything", "--drafts")["feeds/news.rss"]
+        == files["feeds/news.rss"]
+    )
+
+
+def test_a_feed_with_a_wrong_filter_stops_the_export(tmp_path: Path) -> None:
+    settings = PUBLISHING_SETTINGS.replace("{slug: {$startsWith: red}}", "{note: x}")
+    write(tmp_path / "site", {**PUBLISHING_FILES, "site.yaml": settings})
+    done = run(tmp_path / "site", tmp_path / "out")
+    assert done.exit_code == 1
+    assert re.match(r"bifolio: site.yaml:18: feeds.red can't be exported: .*note", done.output)

@@ -156,7 +156,7 @@ class Area:
 
     - `name`: the name of the area in metrics
     - `parts`: the prefixes of the paths in this area. A prefix is the first segment of a path, or `api/` and
-      the second segment.
+      the second segment. If a prefix ends with a hyphen, the first segment begins with it.
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit
     - `varies_by_commit`: whether responses depend on the served commit. If so, they contain the header
       `Bifolio-Commit`.

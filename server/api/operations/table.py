@@ -21,6 +21,7 @@ from server.api.operations import (
     history,
     media,
     people,
+    publishing,
     search,
     site,
     source,
@@ -47,6 +48,8 @@ AREAS = (
     site.GIT,
     search.SEARCH,
     search.OVERVIEW,
+    publishing.FEEDS,
+    publishing.SITEMAP,
     source.SOURCES,
     branches.OF_REPOSITORY,
     events.EVENTS,
@@ -78,7 +81,9 @@ def area_of(path: str) -> Area:
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
-    return _BY_PART.get(parts[1], NOWHERE) if len(parts) > 1 else NOWHERE
+    if len(parts) < 2:
+        return NOWHERE
+    return _BY_PART.get(parts[1]) or _BY_PART.get(parts[1].partition("-")[0] + "-", NOWHERE)
 
 
 def route_of(path: str) -> int:

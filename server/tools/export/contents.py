@@ -22,6 +22,7 @@ from server.query import qs
 from server.query.ast import Page, Query
 from server.query.parse import with_default_populate
 from server.schema.model import UPLOAD, Type
+from server.service.publishing.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer, list_answer, one_answer, render_files
 from server.site.site import Site, State
@@ -31,6 +32,8 @@ from server.storage.images.formats import format_of
 from server.storage.images.sizes import FORMATS
 from server.storage.links import open_ordinary
 from server.storage.media import stored_object, upload_path
+from server.tools.export.publications import publications
+from server.tools.export.response import Response
 
 # --- requests -------------------------------------------------------------------------------------
 
@@ -55,15 +58,6 @@ class Access:
         """
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """One exported file: its path, the API request whose response it contains, and its bytes."""
-
-    path: str
-    request: str
-    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +211,11 @@ class SiteExport:
         files = self.state.schema.types[UPLOAD]
         return list(self.state.snapshot.list(files, self.state.settings.locales.default, "published"))
 
+    @cached_property
+    def published(self) -> Sequence[Response]:
+        """The feeds and sitemaps, which contain the same for all roles."""
+        return list(publications(PublicSite(self.state)))
+
     def paths(self) -> list[str]:
         """The paths of all responses."""
         listed = [path for path, _ in self._media_paths()]
@@ -224,12 +223,16 @@ class SiteExport:
             *chain.from_iterable(p.paths for p in self.listings),
             *listed,
             *(q.path for q in self.queries),
+            *(p.path for p in self.published),
         ]
 
     def responses(self) -> Iterator[Response]:
         """Yield all responses. Each response is rendered only when it is needed."""
         return chain(
-            *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
+            *(listing.responses() for listing in self.listings),
+            self._media_responses(),
+            self.queries,
+            self.published,
         )
 
     def _media_paths(self) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ disk. Therefore, the next export after an interruption compares the content of e
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +22,14 @@ from server.errors import SetupError
 from server.paths import CONTENT, STATE_FOLDER, TYPES
 from server.site.site import Site
 from server.storage.file_lock import FileLock
-from server.tools.export.contents import Response
+from server.tools.export.response import Response
 
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # the folders directly inside an export
+# the folders directly inside an export
+TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
+TOP_FILE = re.compile(r"sitemap(-[1-9][0-9]{0,4})?\.xml")  # the only other files there
 _VERSION = 1
 
 
@@ -110,7 +113,8 @@ def _read_file(entry: Any) -> ExportedFile:
 def check_path(path: str) -> str:
     """Return the path unchanged. Raises ValueError if the path points outside the export folder."""
     parts = path.split("/")
-    if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
+    is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
+    if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}" is not allowed')
     if "\0" in path or str(PurePosixPath(path)) != path:
         raise ValueError(f'the path "{path}" is not allowed')

@@ -1,0 +1,73 @@
+"""Operations for what a site publishes besides its API: feeds, sitemaps (docs/feeds.md) and redirects
+(docs/redirects.md).
+"""
+
+from server.api.operations.json_schema import (
+    NUMBER,
+    READ_ONE,
+    TEXT,
+    JsonSchema,
+    in_path,
+)
+from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
+from server.api.operations.permission import anyone
+from server.service.publishing.feeds import FORMATS
+from server.service.publishing.sitemap import MEDIA_TYPE, NAME
+
+PUBLISHING = Tag("Publishing", "Feeds, sitemaps and redirects for the public website.")
+
+
+def _text_answer(description: str, *media_types: str) -> JsonSchema:
+    return {"description": description, "content": {kind: {"schema": TEXT} for kind in media_types}}
+
+
+def _feed(audience: Audience) -> Docs:
+    kinds = [format_.media_type.partition(";")[0] for format_ in FORMATS.values()]
+    names = sorted(audience.settings.feeds)
+    return Docs(
+        "Get a feed",
+        {200: _text_answer("The feed, with the newest documents first.", *kinds)},
+        [
+            in_path(
+                "name", "The name of the feed in `site.yaml`.", {**TEXT, "enum": names} if names else TEXT
+            ),
+            in_path("format", "The format.", {"enum": [*FORMATS]}),
+        ],
+        errors=READ_ONE,
+    )
+
+
+FEEDS = Area(
+    "feeds",
+    parts=("feeds",),
+    tag=PUBLISHING,
+    operations=(Operation("feed", "GET", "/feeds/{name}.{format}", anyone, _feed, slash=False),),
+)
+
+_XML = MEDIA_TYPE.partition(";")[0]
+SITEMAP = Area(
+    "sitemap",
+    parts=(NAME, "sitemap-"),
+    tag=PUBLISHING,
+    operations=(
+        Operation(
+            "sitemap", "GET", f"/{NAME}", anyone,
+            Docs(
+                "Get the sitemap, or the index of the sitemaps",
+                {200: _text_answer("The sitemap, or an index if the site has more than 50,000 URLs.", _XML)},
+                errors=READ_ONE,
+            ),
+            slash=False,
+        ),
+        Operation(
+            "sitemapPart", "GET", "/sitemap-{number}.xml", anyone,
+            Docs(
+                "Get one of several sitemaps",
+                {200: _text_answer("The sitemap.", _XML)},
+                [in_path("number", "The number of the sitemap, from 1.", NUMBER)],
+                errors=READ_ONE,
+            ),
+            slash=False,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,270 @@
+"""The sections `urls` and `feeds` of site.yaml: the public URLs of documents, and the feeds of a site
+(docs/feeds.md).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.config import values
+from server.errors import SetupError
+from server.formats.config_file import ConfigFile
+from server.formats.text_positions import KeyPath
+from server.formats.tree import is_null
+from server.paths import SETTINGS
+from server.schema.model import DATE_PARTS, DATE_TYPES, Schema, Type
+from server.schema.spelling import suggestion
+
+# --- urls -----------------------------------------------------------------------------------------
+
+MEDIA_URL = "upload"  # the key in `urls` for media files
+EVERY_LOCALE = ""  # the key of a pattern that is used for all locales
+# `{name}` is the document's name as in `options.files`. All other placeholders are as in `preview`.
+URL_NAMES = ("documentId", "locale", "name")
+DATED_FIELDS = ("createdAt", "publishedAt")
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+# The origin must be literal. A fragment is not part of the address of a document.
+_URL = re.compile(
+    r"https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?"
+    r"(?:/(?:[^\s{}#\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+(?:\.[a-z]+)?\})*)?",
+    re.IGNORECASE,
+)
+_URL_FIX = "write a URL such as https://example.org/articles/{slug}"
+
+
+@dataclass(frozen=True, slots=True)
+class PublicUrl:
+    """The public URL of a content type's documents. It contains {placeholders}.
+
+    `patterns` contains the URL for each locale, or one URL for all locales, with the key EVERY_LOCALE.
+    """
+
+    patterns: Mapping[str, str]
+
+    def pattern(self, locale: str) -> str | None:
+        """Return the URL with placeholders for documents in a locale, or None."""
+        return self.patterns.get(locale, self.patterns.get(EVERY_LOCALE))
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names in braces in all the URLs, without duplicates."""
+        found = (name for pattern in self.patterns.values() for name in _PLACEHOLDER.findall(pattern))
+        return tuple(dict.fromkeys(found))
+
+
+def read_public_url(file: ConfigFile, *at: str) -> PublicUrl:
+    """Return the public URL of a content type's documents. Raises SetupError."""
+    if not isinstance(file.get(*at), dict):
+        return PublicUrl({EVERY_LOCALE: _url(file, *at)})
+    if at[-1] == MEDIA_URL:
+        raise file.refuse_value("be a URL", "write a URL such as https://cms.example.org", *at)
+    return PublicUrl({str(locale): _url(file, *at, locale) for locale in values.section(file, *at)})
+
+
+def _url(file: ConfigFile, *at: str) -> str:
+    url = values.text(file, "", *at)
+    if not _URL.fullmatch(url):
+        raise file.refuse(f"{'.'.join(at)} must be a URL, and its host can't be a placeholder", _URL_FIX, *at)
+    if MEDIA_URL in at[1:2] and _PLACEHOLDER.search(url):
+        fix = "write the URL of the server that serves /uploads/, such as https://cms.example.org"
+        raise file.refuse(f"{'.'.join(at)} can't contain placeholders", fix, *at)
+    return url
+
+
+def split_field(placeholder: str) -> tuple[str, str]:
+    """Split a placeholder such as `publishedOn.year` into the name of a field and the part of a date."""
+    name, _, part = placeholder.partition(".")
+    return name, part
+
+
+def _known_placeholders(type_: Type) -> tuple[str, ...]:
+    """Return the placeholders that a content type's URL can contain."""
+    single = [n for n, a in type_.attributes.items() if a.selectable and a.type not in ("json", "blocks")]
+    dated = [n for n in single if type_.attributes[n].type in DATE_TYPES]
+    parts = (f"{name}.{part}" for name in (*dated, *DATED_FIELDS) for part in DATE_PARTS)
+    return (*single, *URL_NAMES, *parts)
+
+
+# --- feeds ----------------------------------------------------------------------------------------
+
+# keys of a feed, with descriptions
+FEED_KEYS: Mapping[str, str] = {
+    "type": "The content types in the feed: a singular API id, or a list of them.",
+    "title": "The feed's title. The default is the site's `name`.",
+    "description": "A sentence about the feed. The default is its title.",
+    "link": "The URL of the page that the feed belongs to. The default is the home page of the first type's"
+    " URL.",
+    "url": "The feed's own public URL, without the extension. The default is `/feeds/NAME` on the host of"
+    " `link`.",
+    "locale": "A locale, a list of locales, or `*` for all. The default is the site's default locale.",
+    "filters": "Only documents that match these filters.",
+    "sort": "The order of the documents, if there is only one type. The default is the newest first.",
+    "limit": "The maximum number of documents, up to 500. The default is 20.",
+    "item": "Which attributes the items contain, such as `{summary: excerpt, image: cover}`.",
+}
+# keys of `item`, with descriptions
+ITEM_KEYS: Mapping[str, str] = {
+    "title": "The title. The default is the attribute that the studio shows as the title.",
+    "summary": "A short text. The default is `summary`, `description`, `excerpt`, `abstract`, `teaser` or"
+    " `lead`.",
+    "content": "The full text: Markdown or blocks. The default is the body, or the first such attribute.",
+    "date": "The publication date. The default is `publishedOn`, `publishDate`, `pubDate`, `date` or"
+    " `published`, else `publishedAt`.",
+    "author": "A name, or a relation to the authors. The default is `author`, `authors` or `byline`.",
+    "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
+}
+NO_FIELD = "none"  # the value of an item's key that leaves this part out
+EVERY = "*"
+DEFAULT_LIMIT, MAX_LIMIT = 20, 500
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The settings of one feed.
+
+    `parameters` are query parameters as nested values: `filters` and `sort`. `item` maps keys in ITEM_KEYS to
+    attributes. `line` is the line in site.yaml where the feed is set.
+    """
+
+    types: tuple[str, ...]
+    title: str = ""
+    description: str = ""
+    link: str = ""
+    url: str = ""
+    locales: tuple[str, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    limit: int = DEFAULT_LIMIT
+    item: Mapping[str, str] = field(default_factory=dict)
+    line: int | None = None
+
+
+def read_feed(file: ConfigFile, *at: str) -> Feed:
+    """Return the settings of one feed. Raises SetupError."""
+    if not _NAME.fullmatch(at[-1]):
+        what = f'"{at[-1]}" is not a valid name for a feed'
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
+    _refuse_unknown(file, FEED_KEYS, *at)
+    types = values.text_or_texts(file, (), *at, "type")
+    if not types:
+        raise file.refuse(f"{'.'.join(at)}.type is missing", "add a line such as type: article", *at)
+    link, url = (_link(file, *at, key) for key in ("link", "url"))
+    parameters = {
+        key: values.as_parameter(file.get(*at, key))
+        for key in ("filters", "sort")
+        if not is_null(file.get(*at, key))
+    }
+    if "sort" in parameters and len(types) > 1:
+        what = f"{'.'.join(at)}.sort can't be used with several types"
+        raise file.refuse(what, "remove sort; the newest documents come first", *at, "sort")
+    limit = values.count(file, DEFAULT_LIMIT, *at, "limit")
+    if limit > MAX_LIMIT:
+        raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *at, "limit")
+    position = file.position(*at)
+    return Feed(
+        types,
+        values.text(file, "", *at, "title"),
+        values.text(file, "", *at, "description"),
+        link,
+        url,
+        values.text_or_texts(file, (), *at, "locale"),
+        parameters,
+        limit,
+        _item(file, *at, "item"),
+        position.line if position else None,
+    )
+
+
+def _refuse_unknown(file: ConfigFile, known: Mapping[str, str], *at: str) -> None:
+    for key in values.section(file, *at):
+        if key not in known:
+            fix = suggestion(str(key), known) or "use one of " + ", ".join(known)
+            raise file.refuse_key(f'unknown key "{".".join((*at, str(key)))}"', fix, *at, key)
+
+
+def _link(file: ConfigFile, *at: str) -> str:
+    link = values.text(file, "", *at)
+    if link and (not _URL.fullmatch(link) or _PLACEHOLDER.search(link)):
+        raise file.refuse_value("be a URL", "write a URL such as https://example.org", *at)
+    return link
+
+
+def _item(file: ConfigFile, *at: str) -> Mapping[str, str]:
+    _refuse_unknown(file, ITEM_KEYS, *at)
+    item = {}
+    for key in values.section(file, *at):
+        name = values.text(file, "", *at, key)
+        if not _FIELD.fullmatch(name):
+            fix = "write a name such as summary or author.name, or none to leave it out"
+            raise file.refuse_value("be the name of an attribute", fix, *at, key)
+        item[key] = name
+    return item
+
+
+# --- names that the schema does not contain -------------------------------------------------------
+
+# an error: a message, a fix, and the path of keys in site.yaml
+OddName = tuple[str, str, KeyPath]
+
+
+def odd_url_names(
+    urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
+) -> Iterator[OddName]:
+    """Yield an error for each unknown content type, locale and placeholder in the section `urls`."""
+    for name, url in urls.items():
+        if name == MEDIA_URL:
+            continue
+        type_ = schema.subjects.get(name)
+        if type_ is None:
+            yield _unknown_type(name, schema, "urls", ("urls", name))
+            continue
+        for locale in url.patterns:
+            if locale != EVERY_LOCALE and locale not in locales:
+                fix = suggestion(locale, locales) or "use one of " + ", ".join(locales)
+                yield f'unknown locale "{locale}" in urls.{name}', fix, ("urls", name, locale)
+        known = _known_placeholders(type_)
+        for placeholder in url.placeholders:
+            if placeholder not in known:
+                fix = suggestion(placeholder, known) or "use one of " + ", ".join(known)
+                yield f'unknown placeholder "{{{placeholder}}}" in urls.{name}', fix, ("urls", name)
+
+
+def odd_feed_names(
+    feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
+) -> Iterator[OddName]:
+    """Yield an error for each unknown content type, locale and attribute in the section `feeds`, and for each
+    content type that has no public URL.
+    """
+    for name, feed in feeds.items():
+        for locale in feed.locales:
+            if locale not in (*locales, EVERY):
+                fix = suggestion(locale, locales) or "use one of " + ", ".join(locales)
+                yield f'unknown locale "{locale}" in feeds.{name}', fix, ("feeds", name, "locale")
+        for subject in feed.types:
+            type_ = schema.subjects.get(subject)
+            if type_ is None:
+                yield _unknown_type(subject, schema, f"feeds.{name}", ("feeds", name, "type"))
+                continue
+            if subject not in urls:
+                what = f"feeds.{name} is empty for {subject}, because urls.{subject} is missing"
+                yield (
+                    what,
+                    f"add urls.{subject}, such as https://example.org/{{slug}}",
+                    ("feeds", name, "type"),
+                )
+            for key, path in feed.item.items():
+                if path != NO_FIELD and path.partition(".")[0] not in type_.columns:
+                    what = f'{subject} has no attribute "{path}", which feeds.{name}.item.{key} names'
+                    yield what, suggestion(path, type_.columns), ("feeds", name, "item", key)
+
+
+def _unknown_type(name: str, schema: Schema, where: str, at: KeyPath) -> OddName:
+    fix = suggestion(name, schema.subjects) or "use the singular API id of a content type"
+    return f'unknown content type "{name}" in {where}', fix, at
+
+
+def at_line(feed: Feed, what: str) -> SetupError:
+    """Return an error with the line of a feed in site.yaml."""
+    return SetupError(SETTINGS, feed.line, what)

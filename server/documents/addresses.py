@@ -1,0 +1,100 @@
+"""Public addresses: the URLs of the pages on which a front end shows documents (the setting `urls`)."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from server.config.model import Settings
+from server.config.publishing import MEDIA_URL, split_field
+from server.documents.document import Document
+from server.documents.path_rules import Layout
+from server.schema.model import DATE_PARTS, Type
+
+MAX_ADDRESS_CHARS = 2047  # The longest URL that a sitemap can contain.
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_LITERAL = "/?:@!$&'()*+,;=%-._~[]"  # characters in a pattern that are not percent-encoded
+_DOTS = (".", "..")  # Browsers remove these segments from a path.
+
+
+def address_of(document: Document, settings: Settings, layout: Layout) -> str | None:
+    """Return the public URL of a document, or None if it has none.
+
+    A document has no address if its content type has none, or if an attribute in the address has no value.
+    """
+    pattern = pattern_of(document.type, document.locale, settings)
+    if pattern is None:
+        return None
+
+    def value(name: str) -> Any:
+        if name == "name":
+            claim = layout.claim(document.path)
+            return claim.name if claim else None
+        return document.get(name)
+
+    return fill(pattern, value)
+
+
+def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
+    """Return the URL with placeholders for a content type's documents in a locale. Return None if there is
+    none, or if it contains an attribute that is unknown or private.
+    """
+    url = settings.urls.get(type_.singular)
+    pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
+    if pattern is None or not all(_is_public(type_, name) for name in names_in(pattern)):
+        return None
+    return pattern
+
+
+def names_in(pattern: str) -> list[str]:
+    """Return the names of the fields in a URL's placeholders."""
+    return [split_field(placeholder)[0] for placeholder in _PLACEHOLDER.findall(pattern)]
+
+
+def _is_public(type_: Type, name: str) -> bool:
+    column = type_.columns.get(name)
+    return name == "name" or (column is not None and column.selectable)
+
+
+def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
+    """Replace the placeholders in a URL with percent-encoded values. `value` returns the value of a field.
+
+    Return None if a value is missing, if it would change the number of path segments, or if the URL would be
+    too long.
+    """
+    texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
+    parts = [quote(texts[0], safe=_LITERAL)]
+    for placeholder, literal in zip(texts[1::2], texts[2::2], strict=True):
+        part = _encode(placeholder, value)
+        if part is None:
+            return None
+        parts += [part, quote(literal, safe=_LITERAL)]
+    address = "".join(parts)
+    segments = urlsplit(address).path.split("/")
+    if len(address) > MAX_ADDRESS_CHARS or any(unquote(segment) in _DOTS for segment in segments):
+        return None
+    return address
+
+
+def _encode(placeholder: str, value: Callable[[str], Any]) -> str | None:
+    name, part = split_field(placeholder)
+    found = value(name)
+    if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
+        return None
+    text = str(found)[DATE_PARTS[part]] if part in DATE_PARTS else str(found)
+    try:
+        return quote(text, safe="/" if name == "name" else "") or None
+    except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
+        return None
+
+
+def origin_of(url: str) -> str:
+    """Return the scheme and host of a URL, such as `https://example.org`."""
+    scheme, host, *_ = urlsplit(url)
+    return f"{scheme}://{host.lower()}"
+
+
+def path_of(url: str) -> str:
+    """Return the path and the query string of a URL, such as `/articles?id=7`."""
+    _, _, path, query, _ = urlsplit(url)
+    return (path or "/") + (f"?{query}" if query else "")

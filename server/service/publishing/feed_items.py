@@ -1,0 +1,274 @@
+"""The items of a feed, as JSON documents that the content API would send to the public."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib import import_module
+from typing import Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
+
+import orjson
+
+from server.auth.permissions import may_find
+from server.config.model import Settings, with_values
+from server.config.publishing import EVERY, MEDIA_URL, NO_FIELD, Feed
+from server.documents.addresses import origin_of
+from server.documents.document import Document
+from server.index.find import find
+from server.query import qs
+from server.query.ast import Page
+from server.schema.model import Attribute, Schema, Type, title_of
+from server.service.publishing.clean_html import clean, resolver
+from server.service.publishing.public_reader import PublicSite
+from server.service.read import Reader
+from server.service.render import Renderer
+
+MAX_TITLE_CHARS = 200  # for an item whose title comes from its summary
+# The attributes that an item uses by default, by key of `item`.
+_DEFAULTS: Mapping[str, tuple[str, ...]] = {
+    "summary": ("summary", "description", "excerpt", "abstract", "teaser", "lead"),
+    "date": ("publishedOn", "publishDate", "pubDate", "date", "published"),
+    "author": ("author", "authors", "byline"),
+    "image": ("cover", "image", "thumbnail", "hero", "picture"),
+}
+_TEXTS = frozenset(("string", "text"))
+_KINDS: Mapping[str, frozenset[str]] = {
+    "summary": _TEXTS,
+    "date": frozenset(("date", "datetime")),
+    "author": _TEXTS | {"relation"},
+    "image": frozenset(("media",)),
+}
+
+
+class Picture(NamedTuple):
+    """A picture: its absolute URL, its media type, and its size in bytes."""
+
+    url: str
+    mime: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of a feed. All texts except `content`, which is HTML, are plain text."""
+
+    id: str
+    address: str
+    title: str
+    summary: str
+    content: str
+    published: datetime
+    updated: datetime
+    authors: tuple[str, ...]
+    image: Picture | None
+    locale: str
+
+
+def items_of(feed: Feed, site: PublicSite) -> list[Item]:
+    """Return the items of a feed in order.
+
+    Raises the errors of the content API if the feed's filters or attributes are invalid.
+    """
+    found: list[Item] = []
+    for type_ in (t for t in site.types if t.singular in feed.types):
+        found += _items_of_type(feed, type_, site)
+    if len(feed.types) > 1 or len(_locales(feed, site.state.settings)) > 1:
+        found.sort(key=lambda item: (item.published, item.id), reverse=True)
+    return found[: feed.limit]
+
+
+def _locales(feed: Feed, settings: Settings) -> tuple[str, ...]:
+    if EVERY in feed.locales:
+        return settings.locales.available
+    return feed.locales or (settings.locales.default,)
+
+
+def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
+    state = site.state
+    names = field_names(feed, type_, site)
+    settings = with_values(state.settings, {"api.populate_with_pagination": True})
+    reader = Reader(replace(state, settings=settings), type_, site.actor, budget=site.budget)
+    params: dict[str, Any] = {"populate": _populate(names.values(), type_, state.schema)}
+    params |= {"sort": f"{names.get('date', 'publishedAt')}:desc", **feed.parameters}
+    for locale in _locales(feed, settings) if type_.localized else (settings.locales.default,):
+        located = {**params, "locale": locale} if type_.localized else params
+        query = reader.query(qs.parse(qs.write(located)), many=True)
+        view = reader.view(query)
+        render = Renderer(view).of(query.selection)
+        for document in _with_addresses(
+            site, find(view, query._replace(page=Page(0, 10**9, 1))).documents, feed
+        ):
+            yield _item(document, orjson.loads(render(document)), names, site)
+
+
+def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed) -> Iterator[Document]:
+    """Yield the first documents that have a public URL, as many as the feed contains."""
+    count = 0
+    for document in documents:
+        if count == feed.limit:
+            return
+        if site.address(document):
+            count += 1
+            yield document
+
+
+# --- attributes -----------------------------------------------------------------------------------
+
+
+def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
+    """Return the path of the attribute for each part of an item, by key of `item`."""
+    names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
+    title, body = title_of(type_), _content_of(type_)
+    defaults = {"title": title, "content": body} | {
+        key: next((n for n in wanted if _fits(type_.attributes.get(n), key, site)), None)
+        for key, wanted in _DEFAULTS.items()
+    }
+    return {**{key: name for key, name in defaults.items() if name and key not in feed.item}, **names}
+
+
+def _content_of(type_: Type) -> str | None:
+    if type_.body and type_.attributes[type_.body].visible:
+        return type_.body
+    long = (n for n, a in type_.attributes.items() if a.visible and a.type in ("richtext", "blocks"))
+    return next(long, None)
+
+
+def _fits(attribute: Attribute | None, key: str, site: PublicSite) -> bool:
+    if attribute is None or not attribute.visible or attribute.type not in _KINDS[key]:
+        return False
+    return attribute.type != "relation" or (
+        attribute.target is not None and may_find(site.actor, attribute.target)
+    )
+
+
+def _populate(paths: Any, type_: Type, schema: Schema) -> dict[str, Any]:
+    """Return the parameter `populate` for the relations, components and media in attribute paths."""
+    populate: dict[str, Any] = {}
+    for path in paths:
+        inside, current, names = populate, type_, path.split(".")
+        for name in names:
+            attribute = current.columns.get(name)
+            if attribute is None or attribute.scalar:
+                break
+            inside = inside.setdefault(name, {"populate": {}})["populate"]
+            target = schema.types.get(attribute.component or attribute.target or "")
+            if target is None:
+                break
+            current = target
+    return _without_empty(populate)
+
+
+def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {"populate": _without_empty(inner["populate"])} if inner["populate"] else "true"
+        for name, inner in populate.items()
+    }
+
+
+def _values(data: Any, path: str) -> Iterator[Any]:
+    """Yield the values at an attribute path in a JSON document. There can be several if the path leads
+    through a list.
+    """
+    if isinstance(data, list):
+        for entry in data:
+            yield from _values(entry, path)
+    elif not path:
+        if data is not None:
+            yield data
+    elif isinstance(data, Mapping):
+        first, _, rest = path.partition(".")
+        yield from _values(data.get(first), rest)
+
+
+# --- items ----------------------------------------------------------------------------------------
+
+
+def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str], site: PublicSite) -> Item:
+    settings, type_ = site.state.settings, document.type
+    address = site.address(document) or ""
+    media_url = media_origin(settings, address)
+
+    def text(key: str) -> str:
+        found = (v for v in _values(data, names.get(key, "")) if isinstance(v, str)) if key in names else ()
+        return " ".join(next(iter(found), "").split())
+
+    updated = _time(document.updated_at)
+    dates = [_time(v) for v in _values(data, names["date"]) if isinstance(v, str)] if "date" in names else []
+    published = next(iter(dates), _time(document.published_at or document.created_at))
+    summary = text("summary")
+    title = text("title") or summary[:MAX_TITLE_CHARS] or document.document_id
+    html = "".join(_html(v) for v in _raw(data, names["content"])) if "content" in names else ""
+    content = clean(html, resolver(address, media_url)) if html else ""
+    site.budget.write(len(content))
+    number = uuid5(NAMESPACE_URL, f"{type_.uid}/{document.document_id}/{document.locale}")
+    return Item(
+        f"urn:uuid:{number}",
+        address,
+        title,
+        summary,
+        content,
+        published,
+        max(updated, published) if dates else updated,
+        tuple(_authors(data, names["author"], type_, site.state.schema)) if "author" in names else (),
+        _picture(data, names, media_url),
+        document.locale,
+    )
+
+
+def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
+    """Yield the values at a path. A list of blocks is one value."""
+    parent, _, name = path.rpartition(".")
+    for holder in _values(data, parent) if parent else (data,):
+        if isinstance(holder, Mapping) and holder.get(name) is not None:
+            yield holder[name]
+
+
+def _html(value: Any) -> str:
+    rich_text = import_module("server.service.publishing.rich_text")
+    if isinstance(value, str):
+        return str(rich_text.markdown_to_html(value))
+    return str(rich_text.blocks_to_html(value))
+
+
+def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:
+    """Yield the names of the authors at an attribute path. A related document is shown by its title."""
+    target = _target_of(type_, path.split("."), schema)
+    title = title_of(target) if target else None
+    for value in _values(data, path):
+        name = value.get(title) if isinstance(value, Mapping) and title else value
+        if isinstance(name, str) and name.strip():
+            yield " ".join(name.split())
+
+
+def _target_of(type_: Type, names: list[str], schema: Schema) -> Type | None:
+    """Return the content type or component to which a path of attributes leads, or None."""
+    current: Type | None = type_
+    for name in names:
+        attribute = current.columns.get(name) if current else None
+        current = schema.types.get(attribute.component or attribute.target or "") if attribute else None
+    return current
+
+
+def _picture(data: Mapping[str, Any], names: Mapping[str, str], media_url: str) -> Picture | None:
+    for value in _values(data, names["image"]) if "image" in names else ():
+        url = value.get("url") if isinstance(value, Mapping) else value
+        if not isinstance(url, str) or not url.startswith(("/", "https://", "http://")):
+            continue
+        absolute = media_url + url if url.startswith("/") else url
+        about = value if isinstance(value, Mapping) else {}
+        size = about.get("size") or 0
+        return Picture(absolute, str(about.get("mime") or "image/jpeg"), round(size * 1000))
+    return None
+
+
+def media_origin(settings: Settings, address: str) -> str:
+    """Return the URL that comes before `/uploads/` in the URLs of media files."""
+    url = settings.urls.get(MEDIA_URL)
+    pattern = url.pattern("") if url else None
+    return pattern.rstrip("/") if pattern else origin_of(address)
+
+
+def _time(text: str) -> datetime:
+    """Parse a date or a timestamp of a document. A time without a time zone is in UTC."""
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,218 @@
+"""Feeds in three formats: RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from server.config.publishing import EVERY, Feed
+from server.documents.addresses import origin_of, pattern_of
+from server.errors import NotFoundError
+from server.service.publishing.feed_items import Item, items_of
+from server.service.publishing.public_reader import PublicSite
+from server.service.publishing.xml import HEAD, element, legal, parent
+
+# The time of the last change to a feed without items.
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+_CONTENT_NS = "http://purl.org/rss/1.0/modules/content/"
+_DC_NS = "http://purl.org/dc/elements/1.1/"
+_ATOM_NS = "http://www.w3.org/2005/Atom"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A feed with its items, before it is written in a format. `url` is the feed's own URL."""
+
+    title: str
+    description: str
+    link: str
+    url: str
+    language: str
+    author: str
+    items: Sequence[Item]
+
+    @property
+    def updated(self) -> datetime:
+        """The time of the last change to an item."""
+        return max((item.updated for item in self.items), default=_NEVER)
+
+
+class FeedFormat(NamedTuple):
+    """A format of feeds: its media type, and the function that writes it."""
+
+    media_type: str
+    write: Callable[[Channel], str]
+
+
+def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
+    """Return the media type and the text of a feed in each format, by extension.
+
+    Raises NotFoundError if there is no such feed, or if the public may not read any of its content types.
+    Raises the errors of the content API if the feed's settings are invalid.
+    """
+    feed = site.state.settings.feeds.get(name)
+    if feed is None or not is_public(feed, site):
+        raise NotFoundError()
+    channel = _channel(name, feed, site)
+    return {
+        extension: (format_.media_type, format_.write(replace(channel, url=f"{channel.url}.{extension}")))
+        for extension, format_ in FORMATS.items()
+    }
+
+
+def is_public(feed: Feed, site: PublicSite) -> bool:
+    """Whether the public may find documents of at least one of the feed's content types."""
+    return any(type_.singular in feed.types for type_ in site.types)
+
+
+def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
+    """Return a feed with its items. Its URL does not contain the extension yet."""
+    settings = site.state.settings
+    link = feed.link or _home(feed, site)
+    title = feed.title or settings.name
+    locales = feed.locales or (settings.locales.default,)
+    return Channel(
+        title,
+        feed.description or title,
+        link,
+        feed.url or f"{origin_of(link)}/feeds/{name}",
+        locales[0].replace("_", "-") if len(locales) == 1 and EVERY not in locales else "",
+        settings.name,
+        items_of(feed, site),
+    )
+
+
+def _home(feed: Feed, site: PublicSite) -> str:
+    """Return the home page of the site that shows the documents of the feed's first content type."""
+    settings, subjects = site.state.settings, site.state.schema.subjects
+    for name in feed.types:
+        for locale in (*feed.locales, *settings.locales.available):
+            if name in subjects and (pattern := pattern_of(subjects[name], locale, settings)):
+                return f"{origin_of(pattern)}/"
+    raise NotFoundError()
+
+
+# --- RSS ------------------------------------------------------------------------------------------
+
+
+def _rss(channel: Channel) -> str:
+    head = [
+        element("title", channel.title),
+        element("link", channel.link),
+        element("description", channel.description),
+        element("atom:link", href=channel.url, rel="self", type="application/rss+xml"),
+    ]
+    head += [element("language", channel.language)] if channel.language else []
+    head += [element("lastBuildDate", _rfc822(channel.updated))] if channel.items else []
+    items = (parent("item", _rss_item(item)) for item in channel.items)
+    inner = parent("channel", [*head, *items])
+    names = {"xmlns__atom": _ATOM_NS, "xmlns__content": _CONTENT_NS, "xmlns__dc": _DC_NS}
+    return HEAD + parent("rss", [inner], version="2.0", **names) + "\n"
+
+
+def _rss_item(item: Item) -> Iterator[str]:
+    yield element("title", item.title)
+    yield element("link", item.address)
+    yield element("guid", item.id, isPermaLink="false")
+    yield element("pubDate", _rfc822(item.published))
+    yield from (element("dc:creator", author) for author in item.authors)
+    if item.summary:
+        yield element("description", item.summary)
+    if item.content:
+        yield element("content:encoded", item.content)
+    if item.image:
+        picture = item.image
+        yield element("enclosure", url=picture.url, length=str(picture.size), type=picture.mime)
+
+
+def _rfc822(moment: datetime) -> str:
+    return format_datetime(moment.astimezone(UTC), usegmt=True)
+
+
+# --- Atom -----------------------------------------------------------------------------------------
+
+
+def _atom(channel: Channel) -> str:
+    head = [
+        element("id", channel.url),
+        element("title", channel.title),
+        element("subtitle", channel.description),
+        element("updated", _rfc3339(channel.updated)),
+        element("link", href=channel.url, rel="self", type="application/atom+xml"),
+        element("link", href=channel.link, rel="alternate", type="text/html"),
+        parent("author", [element("name", channel.author)]),
+    ]
+    entries = (parent("entry", _atom_entry(item)) for item in channel.items)
+    language = {"xml__lang": channel.language} if channel.language else {}
+    return HEAD + parent("feed", [*head, *entries], xmlns=_ATOM_NS, **language) + "\n"
+
+
+def _atom_entry(item: Item) -> Iterator[str]:
+    yield element("id", item.id)
+    yield element("title", item.title)
+    yield element("link", href=item.address, rel="alternate", type="text/html")
+    yield element("published", _rfc3339(item.published))
+    yield element("updated", _rfc3339(item.updated))
+    yield from (parent("author", [element("name", author)]) for author in item.authors)
+    if item.summary:
+        yield element("summary", item.summary)
+    if item.content:
+        yield element("content", item.content, type="html")
+    if item.image:
+        picture = item.image
+        length = {"length": str(picture.size)} if picture.size else {}
+        yield element("link", rel="enclosure", href=picture.url, type=picture.mime, **length)
+
+
+def _rfc3339(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
+
+
+# --- JSON Feed ------------------------------------------------------------------------------------
+
+
+def _json(channel: Channel) -> str:
+    head: dict[str, Any] = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": channel.title,
+        "home_page_url": channel.link,
+        "feed_url": channel.url,
+        "description": channel.description,
+        "language": channel.language,
+        "authors": [{"name": channel.author}],
+    }
+    items = [_without_empty(_json_item(item)) for item in channel.items]
+    text = orjson.dumps({**_without_empty(head), "items": items}, option=orjson.OPT_INDENT_2)
+    return text.decode() + "\n"
+
+
+def _json_item(item: Item) -> Mapping[str, Any]:
+    return {
+        "id": item.id,
+        "url": item.address,
+        "title": legal(item.title),
+        "summary": legal(item.summary),
+        # JSON Feed requires one of the two.
+        "content_html": legal(item.content),
+        "content_text": "" if item.content else legal(item.summary or item.title),
+        "date_published": _rfc3339(item.published),
+        "date_modified": _rfc3339(item.updated),
+        "authors": [{"name": legal(author)} for author in item.authors],
+        "image": item.image.url if item.image else "",
+        "language": item.locale.replace("_", "-"),
+    }
+
+
+def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value}
+
+
+# by extension
+FORMATS: Mapping[str, FeedFormat] = {
+    "rss": FeedFormat("application/rss+xml; charset=utf-8", _rss),
+    "atom": FeedFormat("application/atom+xml; charset=utf-8", _atom),
+    "json": FeedFormat("application/feed+json; charset=utf-8", _json),
+}

@@ -1,0 +1,61 @@
+"""What the public may find, which is all that feeds, sitemaps and redirects contain: published documents of
+the content types for which the role `public` has the permission `find`.
+
+They contain the same for every caller, so that a cache or a static export can hold them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from server.auth.permissions import Actor
+from server.documents.addresses import address_of
+from server.documents.document import PUBLISHED, Document
+from server.documents.path_rules import Layout
+from server.index.budget import UNLIMITED, Budget
+from server.schema.model import Type
+from server.site.site import State
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSite:
+    """One state of a site, as the public sees it. `budget` limits the cost of the request."""
+
+    state: State
+    budget: Budget = UNLIMITED
+    layout: Layout = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", Layout(self.state.schema, self.state.settings))
+
+    @property
+    def actor(self) -> Actor:
+        """The actor for requests without credentials."""
+        return Actor("public", self.state.settings.roles["public"])
+
+    @property
+    def types(self) -> list[Type]:
+        """The content types that have public URLs and that the public may find."""
+        urls, actor = self.state.settings.urls, self.actor
+        types = self.state.schema.content_types
+        return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]
+
+    def locales(self, type_: Type) -> tuple[str, ...]:
+        """Return the locales that documents of a content type can have."""
+        locales = self.state.settings.locales
+        return locales.available if type_.localized else (locales.default,)
+
+    def documents(self) -> Iterator[tuple[Document, str]]:
+        """Yield each published document that has a public URL, together with this URL. The order depends only
+        on the documents.
+        """
+        for type_ in self.types:
+            for locale in self.locales(type_):
+                order = self.state.snapshot.list(type_, locale, PUBLISHED)
+                self.budget.spend(len(order))
+                for document in order:
+                    if address := self.address(document):
+                        yield document, address
+
+    def address(self, document: Document) -> str | None:
+        """Return the public URL of a document, or None if it has none."""
+        return address_of(document, self.state.settings, self.layout)

@@ -1,0 +1,69 @@
+"""Rendering of Markdown and of `blocks` as HTML."""
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+MAX_DEPTH = 60  # Blocks that are nested more deeply are dropped.
+_MARKS: Mapping[str, str] = {
+    "code": "code", "strikethrough": "del", "underline": "u", "italic": "em", "bold": "strong",
+}  # fmt: skip
+_WRAPPED: Mapping[str, str] = {
+    "paragraph": "p", "quote": "blockquote", "list-item": "li",
+}  # fmt: skip
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def markdown_to_html(text: str) -> str:
+    """Render Markdown (CommonMark with tables and strikethrough) as HTML. HTML in the text is kept."""
+    return str(_MARKDOWN.render(text))
+
+
+def blocks_to_html(blocks: Any) -> str:
+    """Render a value of an attribute of the type `blocks` as HTML. Unknown nodes are left out."""
+    return _nodes(blocks, 0)
+
+
+def _nodes(nodes: Any, depth: int) -> str:
+    if not isinstance(nodes, Sequence) or isinstance(nodes, str) or depth > MAX_DEPTH:
+        return ""
+    return "".join(_node(node, depth) for node in nodes if isinstance(node, Mapping))
+
+
+def _node(node: Mapping[str, Any], depth: int) -> str:
+    kind = node.get("type")
+    if kind == "text":
+        return _text(node)
+    if kind == "image":
+        return _image(node.get("image"))
+    inner = _nodes(node.get("children"), depth + 1)
+    if kind == "link":
+        return f'<a href="{escape(str(node.get("url") or ""))}">{inner}</a>'
+    if kind == "heading":
+        level = node.get("level")
+        tag = f"h{level}" if level in range(1, 7) else "h2"
+        return f"<{tag}>{inner}</{tag}>\n"
+    if kind == "list":
+        tag = "ol" if node.get("format") == "ordered" else "ul"
+        return f"<{tag}>{inner}</{tag}>\n"
+    if kind == "code":
+        return f"<pre><code>{inner}</code></pre>\n"
+    wrapped = _WRAPPED.get(str(kind))
+    return f"<{wrapped}>{inner}</{wrapped}>\n" if wrapped else ""
+
+
+def _text(node: Mapping[str, Any]) -> str:
+    html = escape(str(node.get("text") or ""), quote=False)
+    for mark, tag in _MARKS.items():
+        if html and node.get(mark) is True:
+            html = f"<{tag}>{html}</{tag}>"
+    return html
+
+
+def _image(image: Any) -> str:
+    if not isinstance(image, Mapping) or not image.get("url"):
+        return ""
+    alt = image.get("alternativeText") or ""
+    return f'<p><img src="{escape(str(image["url"]))}" alt="{escape(str(alt))}"></p>\n'

@@ -1,0 +1,32 @@
+"""Writing of XML as text. All texts are escaped, and characters that XML does not allow are removed."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def legal(text: str) -> str:
+    """Remove the characters that XML 1.0 does not allow, such as most control characters."""
+    return _ILLEGAL.sub("", text)
+
+
+def element(name: str, content: str = "", **attributes: str) -> str:
+    """Return an element with a text. In attribute names, `__` stands for a colon."""
+    start = f"{name}{_attributes(attributes)}"
+    return f"<{start}>{escape(legal(content), quote=False)}</{name}>" if content else f"<{start}/>"
+
+
+def parent(name: str, children: Iterable[str], **attributes: str) -> str:
+    """Return an element with other elements, each on a line of its own."""
+    lines = "\n".join(children)
+    return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
+
+
+def _attributes(attributes: dict[str, str]) -> str:
+    return "".join(
+        f' {name.replace("__", ":").rstrip("_")}="{escape(legal(value))}"'
+        for name, value in attributes.items()
+    )

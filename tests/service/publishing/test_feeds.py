@@ -1,0 +1,133 @@
+"""Feeds: what they contain, and whether independent readers accept them."""
+
+from typing import Any
+from xml.etree import ElementTree
+
+import atoma  # type: ignore[import-untyped]
+import feedparser  # type: ignore[import-untyped]
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.service.publishing.xml import HEAD, element, parent
+from tests.conftest import MakeApi
+from tests.service.publishing.sites import FILES, SECRETS, SETTINGS
+from tests.sites import Api
+
+EXTENSIONS = ("rss", "atom", "json")
+READERS = {
+    "rss": atoma.parse_rss_bytes,
+    "atom": atoma.parse_atom_bytes,
+    "json": atoma.parse_json_feed_bytes,
+}
+
+
+@pytest.fixture
+def api(make_api: MakeApi) -> Api:
+    return make_api(FILES)
+
+
+def items(api: Api, name: str) -> Any:
+    return api.get(f"/feeds/{name}.json", "public").body["items"]
+
+
+@pytest.mark.parametrize("name", ["news", "everything", "red"])
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_independent_readers_accept_every_feed(api: Api, name: str, extension: str) -> None:
+    response = api.get(f"/feeds/{name}.{extension}", "public")
+    assert response.status == 200
+    read = READERS[extension](response.raw)
+    count = len(items(api, name))
+    assert len(getattr(read, "entries", None) or read.items) == count > 0
+    if extension != "json":
+        parsed = feedparser.parse(
+            response.raw, response_headers={"content-type": response.headers["Content-Type"]}
+        )
+        assert not parsed.bozo, parsed.bozo_exception
+        assert len(parsed.entries) == count
+        assert len({entry.id for entry in parsed.entries}) == count
+
+
+def test_a_feed_contains_the_newest_documents_with_their_public_urls(api: Api) -> None:
+    fog, ferry = items(api, "news")
+    assert fog["url"] == "https://example.org/articles/fog"
+    assert fog["title"] == "Fog & <script>alert(1)</script> ball"
+    assert fog["summary"] == "It is thick."
+    assert fog["date_published"] == "2024-03-02T00:00:00Z"
+    assert fog["authors"] == [{"name": "Ann O'Hara"}]
+    assert fog["image"] == "https://cms.example.org/uploads/cover.png"
+    assert ferry["url"] == "https://example.org/articles/red%20ferry%2F%E2%80%9C7%E2%80%9D"
+
+
+def test_content_is_html_with_absolute_urls_and_without_scripts(api: Api) -> None:
+    fog, _ = items(api, "news")
+    assert fog["content_html"] == (
+        '<p>See <a href="https://example.org/ferry">the ferry</a>'
+        ' <img src="https://cms.example.org/uploads/cover.png" alt="" /></p>\n\n<p>tab ]]&gt;</p>'
+    )
+    page = next(item for item in items(api, "everything") if item["url"] == "https://example.org/about/us")
+    assert page["content_html"] == (
+        "<h2>Who &amp; what</h2>\n<ol><li><strong>one</strong>"
+        '<a href="https://example.org/fog">two</a></li>\n</ol>'
+    )
+
+
+def test_a_feed_shows_only_what_the_public_may_read(api: Api) -> None:
+    for name in ("news", "everything", "red"):
+        for extension in EXTENSIONS:
+            public = api.get(f"/feeds/{name}.{extension}", "public")
+            assert public.raw == api.get(f"/feeds/{name}.{extension}", "full").raw
+            assert not [secret for secret in SECRETS if secret.encode() in public.raw]
+    assert api.get("/feeds/memos.rss", "full").status == 404
+
+
+def test_a_feed_contains_what_its_settings_say(api: Api) -> None:
+    [red] = items(api, "red")
+    assert red["title"] == "Ferry"
+    assert "summary" not in red
+    assert {item["language"] for item in items(api, "everything")} == {"en", "fr"}
+
+
+def test_an_id_stays_the_same_when_the_slug_changes(api: Api) -> None:
+    before = items(api, "news")[1]
+    api.put("/api/articles/ferry", {"slug": "mist"})
+    after = items(api, "news")[1]
+    assert (after["id"], after["url"]) == (before["id"], "https://example.org/articles/mist")
+
+
+def test_an_unchanged_feed_is_not_sent_again(api: Api) -> None:
+    first = api.get("/feeds/news.rss", "public")
+    assert first.headers["Content-Type"] == "application/rss+xml; charset=utf-8"
+    assert first.headers["Cache-Control"] == "public, max-age=0, must-revalidate"
+    again = api.get("/feeds/news.rss", "public", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status, again.raw) == (304, b"")
+    api.put("/api/articles/fog", {"title": "Mist"})
+    assert api.get("/feeds/news.rss", "public").headers["ETag"] != first.headers["ETag"]
+
+
+def test_a_feed_of_nothing_is_valid(make_api: MakeApi) -> None:
+    api = make_api({path: text for path, text in FILES.items() if not path.startswith("content/")})
+    for extension in EXTENSIONS:
+        assert READERS[extension](api.get(f"/feeds/news.{extension}", "public").raw)
+
+
+def test_an_unknown_feed_is_not_found(api: Api) -> None:
+    for path in ("/feeds/news", "/feeds/news.xml", "/feeds/none.rss", "/feeds/", "/feeds/a/b.rss"):
+        assert api.get(path, "public").status == 404
+
+
+def test_a_wrong_filter_is_an_error_with_its_name(make_api: MakeApi) -> None:
+    api = make_api({**FILES, "site.yaml": SETTINGS.replace("{slug: {$startsWith: red}}", "{note: x}")})
+    response = api.get("/feeds/red.rss", "public")
+    assert response.status == 400
+    assert "note" in response.body["error"]["message"]
+
+
+@given(st.text(), st.text())
+def test_any_text_becomes_xml_that_a_parser_reads(text: str, value: str) -> None:
+    root = ElementTree.fromstring(HEAD + parent("a", [element("b", text, c=value)]))
+    read = root[0]
+    kept = [
+        c for c in text if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c > "\uffff"
+    ]
+    assert (read.text or "") == "".join(kept).replace("\r\n", "\n").replace("\r", "\n")
