@@ -55,6 +55,7 @@ from server.errors import HTTP_NAMES, ContentCodingError
 from server.history.past import PastStates
 from server.service.branches import SiteBranches
 from server.service.media_files import MediaFiles
+from server.service.publishing.redirects import Redirects
 from server.service.write import Writes
 from server.site.site import Site
 from server.storage.bucket.site_bucket import SiteBucket
@@ -135,7 +136,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     openapi.bind(handles)
     search.bind(handles, site)
     overview.bind(handles)
-    publishing.bind(handles)
+    publishing.bind(handles, Redirects(past))
     history.bind(handles, site, past, writes)
     source.bind(handles, site, writes)
     branches.bind(handles, SiteBranches(past, writes))

@@ -45,6 +45,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "server.commands.changes", "changes", "List changes since a commit or date, for scripts."
     ),
     "export": CommandEntry("server.commands.export", "export_command", "Export the API as static files."),
+    "redirects": CommandEntry(
+        "server.commands.redirects", "redirects", "Print redirects from former addresses of documents."
+    ),
     "import": CommandEntry("server.commands.import_strapi", "import_", "Import content from another system."),
     "merge-driver": CommandEntry(
         "server.commands.merge_driver", "merge_driver", "Let git merge documents attribute by attribute."

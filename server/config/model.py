@@ -569,7 +569,7 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
     "branch": ("find", "create", "update", "delete", "merge"),
     "source": ("read", "write"),
     "problems": ("find", "fix"),
-    "redirects": ("find",),
+    "redirects": ("read",),
     "content-type": ("find", "findOne"),
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, urlsplit
 
 from server.config.model import Settings
 from server.config.publishing import MEDIA_URL, split_field
@@ -12,6 +12,8 @@ from server.documents.path_rules import Layout
 from server.schema.model import DATE_PARTS, Type
 
 MAX_ADDRESS_CHARS = 2047  # The longest URL that a sitemap can contain.
+# Keys in a file that contain former addresses, as in Hugo and in Jekyll. They need not be attributes.
+ALIAS_KEYS = ("aliases", "redirect_from")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LITERAL = "/?:@!$&'()*+,;=%-._~[]"  # characters in a pattern that are not percent-encoded
 _DOTS = (".", "..")  # Browsers remove these segments from a path.
@@ -70,8 +72,9 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
             return None
         parts += [part, quote(literal, safe=_LITERAL)]
     address = "".join(parts)
-    segments = urlsplit(address).path.split("/")
-    if len(address) > MAX_ADDRESS_CHARS or any(unquote(segment) in _DOTS for segment in segments):
+    if len(address) > MAX_ADDRESS_CHARS:
+        return None
+    if "/." in address and any(segment in _DOTS for segment in urlsplit(address).path.split("/")):
         return None
     return address
 

@@ -6,6 +6,7 @@ from server.documents.path_rules import Layout
 from server.errors import ConflictError
 from server.history.past import PastStates
 from server.paths import SETTINGS, TYPES
+from server.schema.model import Schema
 from server.storage.git.log import Commit
 
 
@@ -19,6 +20,14 @@ class FormerLayouts:
     def __init__(self, past: PastStates) -> None:
         self.past = past
         self._layouts: dict[str, Layout | None] = {}
+        self._schemas: dict[str, Schema | None] = {}
+
+    def schema(self, commit: str) -> Schema | None:
+        """Return the schema at a commit, or None if the configuration has been invalid in all commits up to
+        this one.
+        """
+        self.at(commit)
+        return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
         """Return the path rules at a commit, or None if the configuration has been invalid in all commits up
@@ -32,14 +41,17 @@ class FormerLayouts:
                 waiting += missing
                 continue
             if one not in self._layouts:
-                inherited = [self._layouts[p] for p in parents]
-                self._layouts[one] = self._find(one, commits.get(one), inherited)
+                self._layouts[one], self._schemas[one] = self._find(one, commits.get(one), parents)
             waiting.pop()
         return self._layouts[commit]
 
-    def _find(self, id_: str, commit: Commit | None, inherited: list[Layout | None]) -> Layout | None:
-        first = inherited[0] if inherited else None
-        if commit and inherited and all(one is first for one in inherited) and not _configures(commit):
+    def _find(
+        self, id_: str, commit: Commit | None, parents: list[str]
+    ) -> tuple[Layout | None, Schema | None]:
+        inherited = [(self._layouts[p], self._schemas[p]) for p in parents]
+        first = inherited[0] if inherited else (None, None)
+        same = all(layout is first[0] and schema is first[1] for layout, schema in inherited)
+        if commit and inherited and same and not _configures(commit):
             return first
         try:
             found = self.past.layout(id_)
@@ -47,8 +59,8 @@ class FormerLayouts:
             ConflictError
         ):  # The configuration at this commit is invalid, so the earlier rules still apply.
             return first
-        same = (one for one in inherited if one is not None and one.rules == found.rules)
-        return next(same, found)
+        known = (layout for layout, _ in inherited if layout is not None and layout.rules == found.rules)
+        return next(known, found), found.schema
 
 
 def _configures(commit: Commit) -> bool:

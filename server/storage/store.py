@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from server.config.model import Settings
+from server.documents.addresses import ALIAS_KEYS
 from server.documents.advice import option_advice
 from server.documents.constraints import REQUIRED_MESSAGE, broken_within
 from server.documents.document import make
@@ -292,7 +293,7 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
-        allowed = (*FILE_FIELDS, key.name) if key else FILE_FIELDS
+        allowed = (*FILE_FIELDS, *ALIAS_KEYS, *([key.name] if key else []))
         if type_.files:  # Files for site generators often contain keys without a value.
             allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
         warn_unknown(type_, tree, (), reading, allowed=allowed)

@@ -366,6 +366,9 @@ def _of_site() -> Iterator[Case]:
     push = {"ref": "refs/heads/main", "after": "0" * 40}
     yield _send("gitHook", "/git/hook", push, headers={"X-Gitlab-Token": GIT_HOOK_SECRET})
     yield from _of("overview", "/overview", "/overview?status=draft", "/overview?locale=fr")
+    yield from _of("feed", "/feeds/all.rss", "/feeds/all.atom", "/feeds/all.json", "/feeds/vaults.rss")
+    yield from _of("sitemap", "/sitemap.xml")
+    yield from _of("redirects", "/redirects")
     stream = {"Accept": "text/event-stream"}
     yield from _of("findEvents", "/events?since=0&limit=1000", "/events?types=article&since=0")
     yield from _of("findEvents", "/events?since=0", headers=stream)

@@ -212,6 +212,11 @@ def served(s: Secrets) -> dict[str, str]:
     }
     settings = {
         "name": "Matrix",
+        "urls": {
+            "article": "https://example.org/{locale}/{title}",
+            "vault": "https://example.org/vaults/{title}",
+        },
+        "feeds": {"all": {"type": ["article", "vault"], "locale": "*"}, "vaults": {"type": "vault"}},
         "auth": {"refresh": True, "access_token": "30d"},
         "locales": {"default": "en", "available": ["en", "fr"]},
         "mail": {"host": "localhost", "user": s.text(Group.NEVER, "mail")},

@@ -3,14 +3,19 @@
 """
 
 from server.api.operations.json_schema import (
+    COUNT,
     NUMBER,
+    READ,
     READ_ONE,
     TEXT,
     JsonSchema,
+    answer,
     in_path,
+    list_of,
+    object_of,
 )
 from server.api.operations.operation import Area, Audience, Docs, Operation, Tag
-from server.api.operations.permission import anyone
+from server.api.operations.permission import anyone, may
 from server.service.publishing.feeds import FORMATS
 from server.service.publishing.sitemap import MEDIA_TYPE, NAME
 
@@ -68,6 +73,42 @@ SITEMAP = Area(
                 errors=READ_ONE,
             ),
             slash=False,
+        ),
+    ),
+)  # fmt: skip
+
+_REDIRECT = object_of(
+    {
+        "from": {**TEXT, "description": "The percent-encoded path of the former address."},
+        "to": {**TEXT, "description": "The current URL of the document."},
+        "status": NUMBER,
+        "origin": {**TEXT, "description": "The scheme and host of the former address."},
+        **dict.fromkeys(("type", "documentId", "locale"), TEXT),
+    }
+)
+REDIRECTS = Area(
+    "redirects",
+    parts=("redirects",),
+    tag=PUBLISHING,
+    varies_by_commit=True,
+    operations=(
+        Operation(
+            "redirects", "GET", "/redirects", may("redirects", "read"),
+            Docs(
+                "List redirects from former addresses of documents",
+                {
+                    200: answer(
+                        "The redirects, sorted by their former addresses.",
+                        object_of(
+                            {
+                                "data": list_of(_REDIRECT),
+                                "meta": object_of(dict.fromkeys(("total", "problems"), COUNT)),
+                            }
+                        ),
+                    )
+                },
+                errors=READ,
+            ),
         ),
     ),
 )  # fmt: skip

@@ -50,6 +50,7 @@ AREAS = (
     search.OVERVIEW,
     publishing.FEEDS,
     publishing.SITEMAP,
+    publishing.REDIRECTS,
     source.SOURCES,
     branches.OF_REPOSITORY,
     events.EVENTS,

@@ -1,4 +1,6 @@
-"""Handlers for feeds and sitemaps (docs/feeds.md). The responses are the same for all callers."""
+"""Handlers for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md). The responses are the same
+for all callers who may request them.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,13 +8,14 @@ from functools import partial
 from flask import Response, request
 
 from server.api.caching import StateCache
-from server.api.request import budget_of, state_of, with_cache_tags
-from server.api.response import PUBLIC_REVALIDATE
+from server.api.request import answer_within, budget_of, caller_of, state_of, with_cache_tags
+from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types
 from server.service.publishing.feeds import FORMATS, feed_texts
 from server.service.publishing.public_reader import PublicSite
+from server.service.publishing.redirects import Redirects
 from server.service.publishing.sitemap import MEDIA_TYPE, NAME, sitemaps
 
 MAX_CACHE_BYTES = 128 * 1024 * 1024
@@ -21,7 +24,7 @@ _ENTRY_BYTES = 500
 Texts = dict[str, tuple[str, bytes]]  # media types and bodies by file name
 
 
-def bind(handles: Handlers) -> None:
+def bind(handles: Handlers, redirects: Redirects) -> None:
     """Register the handlers."""
     # The cache saves 12 ms for a feed of 20 documents, and 0.5 s for a sitemap of 10,000 documents.
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
@@ -63,6 +66,13 @@ def bind(handles: Handlers) -> None:
     @handles("sitemapPart")
     def part(number: str) -> Response:
         return send(cached(NAME, _sitemaps), f"sitemap-{number}.xml")
+
+    @handles("redirects")
+    def listed() -> Response:
+        found = redirects.of(caller_of(request))
+        meta = {"total": len(found.redirects), "problems": len(found.problems)}
+        data = [redirect.as_json() for redirect in found.redirects]
+        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
 
 
 def _feed(name: str, site: PublicSite) -> Texts:

@@ -15,10 +15,10 @@ MAX_OPEN_ELEMENTS = 200  # Elements that are nested more deeply are dropped. The
 _VOID = frozenset(("br", "col", "hr", "img", "source", "track", "wbr"))
 _ELEMENTS = _VOID | {
     "a", "abbr", "aside", "audio", "b", "bdi", "bdo", "blockquote", "caption", "cite", "code", "colgroup",
-    "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4",
-    "h5", "h6", "i", "ins", "kbd", "li", "mark", "ol", "p", "picture", "pre", "q", "rp", "rt", "ruby", "s",
-    "samp", "section", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody", "td", "tfoot", "th",
-    "thead", "time", "tr", "u", "ul", "var", "video",
+    "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3",
+    "h4", "h5", "h6", "i", "ins", "kbd", "li", "mark", "ol", "p", "picture", "pre", "q", "rp", "rt",
+    "ruby", "s", "samp", "section", "small", "span", "strong", "sub", "summary", "sup", "table", "tbody",
+    "td", "tfoot", "th", "thead", "time", "tr", "u", "ul", "var", "video",
 }
 # The content of these elements is not text, or not meant to be read outside a page.
 _DROPPED = frozenset((

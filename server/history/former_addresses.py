@@ -1,0 +1,272 @@
+"""Former public addresses of documents, from the commits that renamed a document's file or changed an
+attribute in its address.
+
+Only addresses of published versions are returned. If a version was hidden under the schema at that time, its
+address is not returned either.
+"""
+
+import re
+import threading
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+from server.config.model import Settings
+from server.documents.addresses import fill, names_in, pattern_of
+from server.documents.document import Document
+from server.documents.encode import Reading, read_own_id
+from server.documents.file_keys import gather, is_draft, with_name
+from server.documents.path_rules import MARKDOWN, YAML, Claim, Layout
+from server.documents.readers import READERS, Unreadable
+from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.formats.yaml.reader import read_yaml
+from server.history.exposure import shows_more
+from server.history.former_layouts import FormerLayouts
+from server.history.past import PastStates
+from server.schema.model import Schema, Type
+from server.site.site import State
+from server.storage.files import is_utf_8
+from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit
+from server.storage.git.tree import read_named
+from server.storage.read import MAX_FILE_BYTES, decode, parse
+from server.write.renaming.renames import MAX_COMMITS
+
+MAX_VERSIONS = 200_000  # Only this many of the newest versions of files are searched.
+_PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that follow from the path of a file
+_FIXED_NAMES = frozenset(("createdAt", "publishedAt"))  # fields that are assumed not to change
+Key = tuple[str, str, str]  # uid, documentId and locale
+
+
+class Version(NamedTuple):
+    """A file in a commit, and the current document that the file contained an earlier version of."""
+
+    commit: str
+    path: str
+    owner: Document
+
+
+def key_of(document: Document) -> Key:
+    """Return the uid, documentId and locale of a document."""
+    return document.type.uid, document.document_id, document.locale
+
+
+class FormerAddresses:
+    """Cache of the former addresses of documents. Thread-safe.
+
+    An address is read from git only once, because commits never change.
+    """
+
+    def __init__(self, past: PastStates) -> None:
+        self.past = past
+        self._former = FormerLayouts(past)
+        self._lock = threading.Lock()
+        self._rules: tuple[object, ...] = ()
+        # by commit and path; "" for a version without an address
+        self._addresses: dict[tuple[str, str], str] = {}
+
+    def of(
+        self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
+    ) -> list[tuple[Document, str]]:
+        """Return the former addresses in all commits up to `head`, newest first, each with the document that
+        had this address. `types` contains the content types whose former documents may be revealed.
+
+        An address can be listed several times. Raises GitError.
+        """
+        if not head:
+            return []
+        with self._lock:
+            self.past.log.update(head)
+            uids = frozenset(type_.uid for type_ in types)
+            reader = _Reader(state, self._former, uids, Layout(state.schema, state.settings))
+            rules = (state.schema, state.settings.urls, state.settings.locales, reader.uids)
+            if self._rules != rules:
+                self._rules, self._addresses = rules, {}
+            commits = islice(self.past.log.before(head), MAX_COMMITS)
+            versions = list(islice(_versions(commits, documents), MAX_VERSIONS))
+            self._read(versions, reader)
+            found = ((v.owner, self._addresses[v.commit, v.path]) for v in versions)
+            return [(owner, address) for owner, address in found if address]
+
+    def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
+        """Add the addresses of versions to the cache, and remove the addresses of all other versions."""
+        known, self._addresses = self._addresses, {}
+        unread: list[tuple[Version, Claim, str]] = []
+        for version in versions:
+            key = (version.commit, version.path)
+            self._addresses[key] = known.get(key, "")
+            if key not in known and (found := reader.claim(version)) is not None:
+                claim, pattern = found
+                if reader.needs_file(claim.type, pattern):
+                    unread.append((version, claim, pattern))
+                else:
+                    self._addresses[key] = reader.address(version, claim, pattern, {})
+        names = (f"{version.commit}:./{version.path}" for version, _, _ in unread)
+        contents = read_named(self.past.site.root, names, MAX_FILE_BYTES)
+        for (version, claim, pattern), data in zip(unread, contents, strict=False):
+            if data is not None:
+                address = reader.read(version, claim, pattern, data)
+                self._addresses[version.commit, version.path] = address
+
+
+def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
+    """Yield the versions of documents, newest first. Renames are followed if git is certain about them."""
+    owners = {document.path: document for document in documents}
+    for commit in commits:
+        moved: dict[str, Document] = {}
+        left: list[str] = []
+        for change in commit.changes:
+            owner = owners.get(change.path)
+            if owner is None:
+                continue
+            if change.status != "D":
+                yield Version(commit.id, change.path, owner)
+            if change.status == "R":
+                left.append(change.path)
+                if change.alike >= CERTAIN_RENAME_PERCENT:
+                    moved[change.before] = owner
+        for path in left:
+            del owners[path]
+        owners.update(moved)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reader for the addresses of versions, with the current schema and the current URLs.
+
+    `uids` contains the content types whose former documents may be revealed.
+    """
+
+    state: State
+    former: FormerLayouts
+    uids: frozenset[str]
+    layout: Layout
+    _may_reveal: dict[tuple[int, str], bool] = field(default_factory=dict)
+    _claims: dict[str, Claim | None] = field(default_factory=dict)
+    # by path, current path, and lines of the file
+    _known: dict[tuple[str, str, str], str] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """The current settings."""
+        return self.state.settings
+
+    def claim(self, version: Version) -> tuple[Claim, str] | None:
+        """Return what follows from the path of a version, and the URL with placeholders for it. Return None
+        if the version must not be revealed or had no address.
+        """
+        path = version.path
+        if path not in self._claims:
+            usable = is_utf_8(path) and "\n" not in path
+            self._claims[path] = self.layout.claim(path) if usable else None
+        claim = self._claims[path]
+        if claim is None or claim.draft or claim.type.uid not in self.uids:
+            return None
+        if claim.locale != version.owner.locale or not self._was_shown(version.commit, claim.type):
+            return None
+        pattern = pattern_of(claim.type, claim.locale, self.settings)
+        return (claim, pattern) if pattern else None
+
+    def _was_shown(self, commit: str, type_: Type) -> bool:
+        """Return whether the schema at a commit hides nothing that the current schema shows. If the content
+        type did not exist then, the current schema decides.
+        """
+        schema = self.former.schema(commit)
+        if schema is None or schema is self.state.schema or type_.uid not in schema.types:
+            return True
+        key = (id(schema), type_.uid)
+        if key not in self._may_reveal:
+            self._may_reveal[key] = _shows_the_same(self.state.schema, schema, type_.uid)
+        return self._may_reveal[key]
+
+    def needs_file(self, type_: Type, pattern: str) -> bool:
+        """Whether an address can't be determined from the path of the file alone."""
+        return type_.draft_key is not None or not set(names_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
+
+    def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
+        """Return the address of a version, or "" if it had none."""
+        owner = version.owner
+        own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
+        if "{documentId}" in pattern:
+            # If the document's id is written in its file, the id does not depend on the path.
+            current = self.layout.claim(owner.path)
+            by_path = current is not None and current.document_id == owner.document_id
+            own["documentId"] = claim.document_id if by_path else owner.document_id
+        return fill(pattern, {**own, **values}.get) or ""
+
+    def read(self, version: Version, claim: Claim, pattern: str, data: bytes) -> str:
+        """Return the address of a version, given the content of its file. Return "" if it had none, because
+        the file is a draft or is invalid.
+        """
+        type_, path = claim.type, version.path
+        names = [n for n in names_in(pattern) if n in type_.attributes]
+        keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
+        lines = key_lines(path, data, keys)
+        known = (path, version.owner.path, lines or "")
+        if lines is not None and known in self._known:
+            return self._known[known]
+        try:
+            tree = parse(path, decode(data), None) if lines is None else read_yaml(lines)
+        except SyntaxProblem:
+            return ""
+        values = self._values(claim, names, tree)
+        address = self.address(version, claim, pattern, values) if values is not None else ""
+        if lines is not None:
+            self._known[known] = address
+        return address
+
+    def _values(self, claim: Claim, names: list[str], tree: Tree) -> Mapping[str, Any] | None:
+        type_ = claim.type
+        tree = gather(type_, with_name(type_, claim.name, tree or {}))
+        if is_draft(type_, tree):
+            return None
+        reading = Reading(self.state.schema.types)
+        own_id = read_own_id(tree, "", reading)
+        values = {name: _value(type_, name, tree.get(name)) for name in names}
+        return {**values, "documentId": own_id} if own_id else values
+
+
+def _value(type_: Type, name: str, tree: Tree) -> Any:
+    attribute = type_.attributes[name]
+    if is_null(tree):
+        return attribute.default
+    try:
+        return READERS[attribute.type](tree, attribute)
+    except (Unreadable, KeyError):
+        return None
+
+
+def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
+    return not shows_more(schema, earlier, uid)
+
+
+# A key with a value in the same line, if the value is not continued in the next line.
+_LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
+_WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
+_ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
+
+
+def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
+    """Return the lines of a YAML text, or of YAML front matter, that contain the given top-level keys.
+    Parsing these lines has the same result for these keys as parsing the file, and takes less time.
+
+    Return None if this is not certain, for example if a value continues on the next line.
+    """
+    if path.endswith(MARKDOWN):
+        ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]
+        if len(ends) < 2 or not data.startswith(b"---"):
+            return None
+        data = data[ends[0] : ends[1]].rstrip(b"-\r\t ")
+    elif not path.endswith(YAML):
+        return None
+    found: list[bytes] = []
+    for name in dict.fromkeys(names):
+        word = re.escape(name.encode())
+        lines = re.findall(_LINE % word, data, re.MULTILINE)
+        if len(lines) > 1 or len(re.findall(_WORD % word, data)) != len(lines):
+            return None
+        found += lines
+    try:
+        return b"\n".join(found).decode()
+    except UnicodeDecodeError:
+        return None

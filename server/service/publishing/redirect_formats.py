@@ -1,0 +1,168 @@
+"""Redirects as configuration files for web servers and hosts (docs/redirects.md).
+
+Sources and targets are percent-encoded, so they contain no spaces, quotes, semicolons or line breaks. Some
+formats need decoded sources. These formats leave out sources with control characters.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import NamedTuple
+from urllib.parse import unquote_to_bytes, urlsplit
+
+from server.documents.addresses import origin_of
+from server.service.publishing.redirects import STATUS, Redirect
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
+
+
+class RedirectFormat(NamedTuple):
+    """A format: a description, whether a file can contain redirects from several hosts, and the function that
+    writes it. The function also returns the redirects that the format can't represent.
+    """
+
+    about: str
+    several_hosts: bool
+    write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
+
+
+def _split_source(redirect: Redirect) -> tuple[str, str]:
+    path, _, query = redirect.source.partition("?")
+    return path, query
+
+
+def _decoded(path: str) -> str | None:
+    """Return a decoded path, or None if it is not UTF-8 or contains control characters."""
+    try:
+        text = unquote_to_bytes(path).decode()
+    except UnicodeDecodeError:
+        return None
+    return None if _CONTROL.search(text) else text
+
+
+def _encoded(target: str) -> str:
+    """Percent-encode the characters that have a meaning in some formats."""
+    scheme, colon, rest = target.partition("://")
+    for character in "$'();,*!":
+        rest = rest.replace(character, f"%{ord(character):02X}")
+    return scheme + colon + rest
+
+
+def _lines(
+    redirects: Iterable[Redirect], line: Callable[[Redirect], str | None]
+) -> tuple[list[str], list[Redirect]]:
+    written, left = [], []
+    for redirect in redirects:
+        text = line(redirect)
+        if text is None:
+            left.append(redirect)
+        else:
+            written.append(text)
+    return written, left
+
+
+# --- hosts ----------------------------------------------------------------------------------------
+
+
+def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    def line(redirect: Redirect) -> str:
+        path, query = _split_source(redirect)
+        target = _encoded(redirect.target)
+        if origin_of(redirect.target) == redirect.origin:
+            target = target[len(redirect.origin) :] or "/"
+            target = target.replace(":", "%3A")
+        parameters = " ".join(part for part in query.split("&") if part)
+        return f"{path} {parameters + ' ' if parameters else ''}{target} {STATUS}"
+
+    # The first rule that matches is used, so those with parameters come first.
+    ordered = sorted(redirects, key=lambda redirect: ("?" not in redirect.source, redirect.source))
+    lines, left = _lines(ordered, line)
+    return "".join(f"{text}\n" for text in lines), left
+
+
+def _cloudflare(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    def line(redirect: Redirect) -> str | None:
+        if "?" in redirect.source or urlsplit(redirect.origin).port:
+            return None  # Bulk Redirects match neither query strings nor ports.
+        return f"{redirect.origin}{redirect.source},{_encoded(redirect.target)},{STATUS}"
+
+    lines, left = _lines(redirects, line)
+    return "".join(f"{text}\n" for text in lines), left
+
+
+def _json(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    lines = ",\n".join(json.dumps(redirect.as_json(), ensure_ascii=False) for redirect in redirects)
+    return f"[\n{lines}\n]\n" if lines else "[]\n", []
+
+
+# --- nginx ----------------------------------------------------------------------------------------
+
+
+def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    blocks: list[str] = []
+    left: list[Redirect] = []
+    for path, group in groupby(redirects, key=lambda redirect: _split_source(redirect)[0]):
+        found, decoded = list(group), _decoded(path)
+        if decoded is None:
+            left += found
+            continue
+        rules = " ".join(_nginx_rules(found))
+        for variant in (decoded,) if decoded == "/" else (decoded, decoded + "/"):
+            blocks.append(f"location = {_nginx_quoted(variant)} {{ {rules} }}\n")
+    return "".join(blocks), left
+
+
+def _nginx_rules(redirects: Iterable[Redirect]) -> Iterator[str]:
+    last = ""
+    for redirect in redirects:
+        query, target = _split_source(redirect)[1], _encoded(redirect.target)
+        if query:
+            yield f'if ($args = "{_encoded(query)}") {{ return {STATUS} "{target}"; }}'
+        else:
+            passed = "" if "?" in target else "$is_args$args"
+            last = f'return {STATUS} "{target}{passed}";'
+    yield last or "return 404;"
+
+
+def _nginx_quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+# --- Apache ---------------------------------------------------------------------------------------
+
+
+def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    def line(redirect: Redirect) -> str | None:
+        path, query = _split_source(redirect)
+        decoded = _decoded(path)
+        if decoded is None:
+            return None
+        # In .htaccess, paths begin without a slash.
+        pattern = f"^{_apache_pattern(decoded.removeprefix('/'))}/?$"
+        target = _encoded(redirect.target).replace("%", "\\%")
+        flags = f"R={STATUS},L,NE" + (",QSD" if query else "")
+        condition = f'RewriteCond %{{QUERY_STRING}} "^{_apache_pattern(query)}$"\n' if query else ""
+        return f'{condition}RewriteRule "{pattern}" "{target}" [{flags}]'
+
+    ordered = sorted(redirects, key=lambda redirect: ("?" not in redirect.source, redirect.source))
+    lines, left = _lines(ordered, line)
+    return "RewriteEngine On\n" + "".join(f"{text}\n" for text in lines), left
+
+
+def _apache_pattern(text: str) -> str:
+    """Return a regular expression for a text, for use in quotes in Apache's configuration.
+
+    mod_rewrite does not support escaped quotes, so the expression contains their code instead.
+    """
+    return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
+
+
+FORMATS: Mapping[str, RedirectFormat] = {
+    "netlify": RedirectFormat("`_redirects` for Netlify, and for Cloudflare Pages", False, _netlify),
+    "nginx": RedirectFormat("`location` blocks to include in a `server` block", False, _nginx),
+    "cloudflare": RedirectFormat("CSV file for Cloudflare Bulk Redirects", True, _cloudflare),
+    "json": RedirectFormat("JSON array, for scripts", True, _json),
+    "htaccess": RedirectFormat("`.htaccess` for Apache, with mod_rewrite", False, _htaccess),
+}

@@ -1,0 +1,345 @@
+"""Redirects from former addresses of documents to their current addresses (docs/redirects.md).
+
+A former address is an alias in the document's file, or an address that the document had in an earlier commit.
+All redirects lead directly to a current address, so there are no chains of redirects.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from operator import itemgetter
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from typing import Any, NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+from server.auth.permissions import REDIRECTS, require_of_site
+from server.documents.addresses import ALIAS_KEYS, origin_of, path_of
+from server.documents.document import Document
+from server.errors import GitError
+from server.formats.text_positions import Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
+from server.history.former_addresses import FormerAddresses, key_of
+from server.history.past import PastStates
+from server.problems import Problem
+from server.schema.model import Type
+from server.service.publishing.public_reader import PublicSite
+from server.service.read import Caller
+from server.site.site import State
+from server.storage.git.tree import read_named
+from server.storage.read import MAX_FILE_BYTES, decode, parse, positions_of, read_bytes
+
+MAX_ALIASES = 1000  # for one document
+MAX_LOOP = 20  # Longer loops are not recognized as loops. They are left out nevertheless.
+MAX_SHOWN_CHARS = 200  # for an alias in a message
+STATUS = 301
+_ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
+_BATCH_FILES = 500
+
+
+class Redirect(NamedTuple):
+    """A redirect from a former address. `source` is a percent-encoded path, with a query string if there is
+    one. `target` is a URL on any host, and `origin` is the host of the source.
+    """
+
+    origin: str
+    source: str
+    target: str
+    document: Document
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the redirect as JSON."""
+        _, document_id, locale = self.document.key
+        return {
+            "from": self.source,
+            "to": self.target,
+            "status": STATUS,
+            "origin": self.origin,
+            "type": self.document.type.singular,
+            "documentId": document_id,
+            "locale": locale,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectList:
+    """All redirects of a site, sorted by source, and the problems in the files with aliases."""
+
+    redirects: list[Redirect]
+    problems: list[Problem]
+
+    @property
+    def origins(self) -> list[str]:
+        """The hosts of all sources."""
+        return sorted({redirect.origin for redirect in self.redirects})
+
+
+class Alias(NamedTuple):
+    """An alias in a document's file. `text` is the alias as written. `line` is its line in the file."""
+
+    document: Document
+    address: str
+    text: Any
+    line: int | None
+
+
+Source = tuple[str, str]  # an origin, and a path with or without a query string
+Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written, each with its line
+
+
+class Redirects:
+    """The redirects of a site. Thread-safe.
+
+    The aliases in a file are read again only if the file has changed.
+    """
+
+    def __init__(self, past: PastStates) -> None:
+        self.past, self.site = past, past.site
+        self._former = FormerAddresses(past)
+        self._aliases: dict[str, tuple[object, Aliases]] = {}
+        self._last: tuple[State, str, RedirectList] | None = None
+
+    def of(self, caller: Caller) -> RedirectList:
+        """Return the redirects. Raises ForbiddenError if the caller may not list them."""
+        require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
+        state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
+        if last is None or last[1] != head or not last[0].shows_same_content(state):
+            caller.budget.take_turn()
+            last = self._last = state, head, self._find(PublicSite(state, caller.budget), caller.commit, head)
+        return last[2]
+
+    def _find(self, public: PublicSite, commit: str, head: str) -> RedirectList:
+        documents = list(public.documents())
+        declared = list(self._declared(documents, commit))
+        try:
+            former = self._former.of(public.state, head, (d for d, _ in documents), public.types)
+        except GitError:  # The clone is damaged or incomplete. The aliases are still known.
+            former = []
+        return list_redirects(documents, declared, former)
+
+    def _declared(self, documents: Iterable[tuple[Document, str]], commit: str) -> Iterator[Alias]:
+        """Yield the aliases in the files of documents. Files that have not changed are not read again."""
+        addresses = {document.path: (document, address) for document, address in documents}
+        entries = {} if commit else self.site.basis()[3]
+        known = {} if commit else self._aliases
+        current: dict[str, tuple[object, Aliases]] = {}
+        unread: dict[str, tuple[tuple[str, ...], object]] = {}
+        for path, (document, _) in addresses.items():
+            keys = _public_keys(document.type)
+            mark: object = (keys, entries[path].signature) if path in entries else None
+            if mark and path in known and known[path][0] == mark:
+                current[path] = known[path]
+            elif keys:
+                unread[path] = keys, mark
+        for path, data in self._read(unread, commit):
+            keys, mark = unread[path]
+            has_aliases = data and _ALIAS_WORDS.search(data)
+            current[path] = mark, tuple(read_aliases(path, data, keys)) if data and has_aliases else ()
+        if not commit:
+            self._aliases = current
+        for path, (document, address) in addresses.items():
+            for text, line in current[path][1] if path in current else ():
+                yield Alias(document, address, text, line)
+
+    def _read(self, paths: Iterable[str], commit: str) -> Iterator[tuple[str, bytes | None]]:
+        if not commit:
+            yield from ((path, _bytes(self.site.root, path)) for path in paths)
+            return
+        rest = iter(paths)
+        while part := list(islice(rest, _BATCH_FILES)):
+            names = (f"{commit}:./{path}" for path in part)
+            yield from zip(part, read_named(self.site.root, names, MAX_FILE_BYTES), strict=False)
+
+
+def _public_keys(type_: Type) -> tuple[str, ...]:
+    """Return the keys that contain aliases, except those of private attributes."""
+    attributes = type_.attributes
+    return tuple(key for key in ALIAS_KEYS if key not in attributes or attributes[key].visible)
+
+
+def _bytes(root: Path, path: str) -> bytes | None:
+    try:
+        return read_bytes(root, path)[0]
+    except (OSError, SyntaxProblem):
+        return None
+
+
+def read_aliases(
+    path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
+) -> Iterator[tuple[Any, int | None]]:
+    """Yield the aliases in a document's file as they are written, each with its line."""
+    positions: Positions = {}
+    try:
+        text = decode(data)
+        tree = parse(path, text, None, positions)
+    except SyntaxProblem:
+        return
+    if path.endswith(".json"):
+        positions = positions_of(path, text)
+    for key in keys:
+        value: Tree = tree.get(key)
+        if is_null(value):
+            continue
+        written = value if isinstance(value, list) else [value]
+        for i, alias in enumerate(written[:MAX_ALIASES]):
+            position = nearest(positions, (key, i) if isinstance(value, list) else (key,))
+            yield alias, position.line if position else None
+
+
+# --- aliases --------------------------------------------------------------------------------------
+
+
+def source_of(alias: Any, address: str) -> Source:
+    """Return the address that an alias of a document stands for. A relative alias is relative to the folder
+    of the document's address, as in Hugo. Raises ValueError with the reason if the alias is invalid.
+    """
+    if not isinstance(alias, str) or not alias.strip():
+        raise ValueError("is not a path")
+    text, origin = alias.strip(), origin_of(address)
+    if "#" in text:
+        raise ValueError('contains "#", which browsers do not send to a server')
+    if "://" in text or text.startswith("//"):
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise ValueError("is not a URL") from error
+        if f"{parts.scheme}://{parts.netloc.lower()}" != origin:
+            raise ValueError(f"is not on {origin}")
+        text = path_of(text)
+    path, _, query = text.partition("?")
+    folder = dirname(unquote(urlsplit(address).path).rstrip("/")) or "/"
+    try:
+        return origin, normalized(join(folder, unquote(path))) + (f"?{encode_query(query)}" if query else "")
+    except UnicodeEncodeError as error:
+        raise ValueError("contains half of a surrogate pair") from error
+
+
+def normalized(path: str) -> str:
+    """Return a decoded path in the form in which sources are compared: percent-encoded, without `.` and `..`,
+    and without a slash at the end.
+    """
+    return quote(normpath("/" + path.lstrip("/")), safe="/")
+
+
+def encode_query(query: str) -> str:
+    """Percent-encode a query string. Characters that are already encoded stay as they are."""
+    return quote(query, safe="=&%+,.-_~")
+
+
+def source_of_address(address: str) -> Source:
+    """Return the address of a document in the form in which sources are compared."""
+    _, _, path, query, _ = urlsplit(address)
+    return origin_of(address), normalized(unquote(path)) + (f"?{encode_query(query)}" if query else "")
+
+
+# --- redirects ------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Builder:
+    current: Mapping[Source, tuple[Document, str]]
+    found: dict[Source, Redirect] = field(default_factory=dict)
+    refused: set[Source] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+
+    def fail(self, alias: Alias, message: str, fix: str) -> None:
+        what = f"the alias {_shown(alias.text)} {message}"
+        self.problems.append(Problem(alias.document.path, alias.line, what, fix, "warning"))
+
+
+def list_redirects(
+    documents: Iterable[tuple[Document, str]],
+    declared: Iterable[Alias],
+    former: Iterable[tuple[Document, str]],
+) -> RedirectList:
+    """Return the redirects to the current addresses of documents.
+
+    `declared` are the aliases, and `former` are former addresses, newest first. An alias wins over a former
+    address. Aliases that contradict each other, or that are the address of a document, are problems.
+    """
+    current: dict[Source, tuple[Document, str]] = {}
+    builder = _Builder(current)
+    targets = {}
+    for document, address in documents:
+        targets[key_of(document)] = address
+        other = current.setdefault(source_of_address(address), (document, address))[0]
+        if other is not document:
+            what = f"the document has the same address as {other.path}: {address}"
+            builder.problems.append(
+                Problem(document.path, None, what, "change the attributes in the address", "warning")
+            )
+    _add_aliases(builder, declared)
+    for address, document in _first_of_each(former).items():
+        source = source_of_address(address)
+        if source not in current and source not in builder.refused and source not in builder.found:
+            builder.found[source] = Redirect(*source, targets[key_of(document)], document)
+    redirects = sorted(builder.found.values(), key=itemgetter(0, 1))
+    return RedirectList(redirects, sorted(builder.problems))
+
+
+def _first_of_each(former: Iterable[tuple[Document, str]]) -> dict[str, Document]:
+    """Return the document that had each former address last."""
+    found: dict[str, Document] = {}
+    for document, address in former:
+        found.setdefault(address, document)
+    return found
+
+
+def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
+    claims: dict[Source, list[Alias]] = {}
+    for alias in declared:
+        try:
+            source = source_of(alias.text, alias.address)
+        except ValueError as error:
+            builder.fail(alias, str(error), "write a path such as /old-name")
+            continue
+        claims.setdefault(source, []).append(alias)
+    edges = {source: _target(source, aliases) for source, aliases in claims.items()}
+    for source, aliases in claims.items():
+        first = aliases[0]
+        if source in builder.current:
+            for alias in aliases:
+                _refuse_existing(builder, alias, source, edges)
+        elif any(alias.document is not first.document for alias in aliases):
+            builder.refused.add(source)
+            for alias in aliases:
+                others = {other.document.path for other in aliases} - {alias.document.path}
+                fix = "remove it from all documents except one"
+                builder.fail(alias, f"is also an alias of {', '.join(sorted(others))}", fix)
+        else:
+            builder.found[source] = Redirect(*source, first.address, first.document)
+
+
+def _target(source: Source, aliases: Iterable[Alias]) -> Source:
+    """Return where a source leads to. A document that redirects to itself counts only if no other does."""
+    targets = [source_of_address(alias.address) for alias in aliases]
+    return next((target for target in targets if target != source), targets[0])
+
+
+def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Mapping[Source, Source]) -> None:
+    """Add a problem for an alias that is the current address of a document."""
+    other, _ = builder.current[source]
+    loop = _loop(source, source_of_address(alias.address), edges)
+    if loop:
+        message = f"makes a loop: {' → '.join(path for _, path in loop)}"
+    else:
+        message = f"is the address of {other.path}"
+    builder.fail(alias, message, "remove the alias")
+
+
+def _loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
+    """Follow the redirects from `source` to `target` and on. Return the addresses of a loop that leads back
+    to `source`, or [] if there is none.
+    """
+    chain = [source, target]
+    while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
+        chain.append(edges[chain[-1]])
+    return chain if chain[-1] == source else []
+
+
+def _shown(text: Any) -> str:
+    if isinstance(text, dict | list) or text is None:
+        return f"({describe_value(text)})"
+    shown = str(text)
+    return f'"{shown if len(shown) <= MAX_SHOWN_CHARS else shown[: MAX_SHOWN_CHARS - 1] + "…"}"'
