@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.markdown import read_markdown
+from server.formats.markdown import markdown_to_html, read_markdown
 from server.formats.prose import Prose, fold_anchor
 
 # A text, and its links as (kind, destination, line, column).
@@ -133,3 +133,9 @@ def test_the_effort_grows_with_the_length(piece: str) -> None:
 
     short, long = steps(piece * 200), steps(piece * 2000)
     assert long < 20 * short
+
+
+def test_a_surrogate_in_a_text_is_replaced() -> None:
+    [link] = read_markdown("a \ud800 [x](y.md)").links
+    assert (link.target, link.column) == ("y.md", 9)
+    assert markdown_to_html("a \ud800") == "<p>a \N{REPLACEMENT CHARACTER}</p>\n"

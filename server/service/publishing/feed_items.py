@@ -18,6 +18,7 @@ from server.index.find import find
 from server.query import qs
 from server.query.ast import Page
 from server.schema.model import Attribute, Schema, Type, title_of
+from server.service.publishing.blocks_html import blocks_to_html
 from server.service.publishing.clean_html import clean, resolver
 from server.service.publishing.public_reader import PublicSite
 from server.service.read import Reader
@@ -224,10 +225,9 @@ def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
 
 
 def _html(value: Any) -> str:
-    rich_text = import_module("server.service.publishing.rich_text")
     if isinstance(value, str):
-        return str(rich_text.markdown_to_html(value))
-    return str(rich_text.blocks_to_html(value))
+        return str(import_module("server.formats.markdown").markdown_to_html(value))
+    return blocks_to_html(value)
 
 
 def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.formats.markdown import markdown_to_html
+from server.service.publishing.blocks_html import blocks_to_html
 from server.service.publishing.clean_html import clean, resolver
-from server.service.publishing.rich_text import blocks_to_html, markdown_to_html
 
 RESOLVE = resolver("https://example.org/articles/fog", "https://cms.example.org")
 

@@ -1,10 +1,8 @@
-"""Rendering of Markdown and of `blocks` as HTML."""
+"""Rendering of `blocks` as HTML."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
-
-from markdown_it import MarkdownIt
 
 MAX_DEPTH = 60  # Blocks that are nested more deeply are dropped.
 _MARKS: Mapping[str, str] = {
@@ -13,12 +11,6 @@ _MARKS: Mapping[str, str] = {
 _WRAPPED: Mapping[str, str] = {
     "paragraph": "p", "quote": "blockquote", "list-item": "li",
 }  # fmt: skip
-_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-
-
-def markdown_to_html(text: str) -> str:
-    """Render Markdown (CommonMark with tables and strikethrough) as HTML. HTML in the text is kept."""
-    return str(_MARKDOWN.render(text))
 
 
 def blocks_to_html(blocks: Any) -> str:
