@@ -7,10 +7,9 @@ document.
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 
 from server.documents.ids import compose
-from server.index.dangling import dangling
+from server.index.dangling import Parsed, dangling
 from server.index.snapshot import Snapshot
 from server.problems import Problem, in_order
 from server.schema.model import UPLOAD
@@ -24,15 +23,16 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
     """Return all problems in a site's files, sorted by path and line."""
-    return in_order({*problems_in_files(contents), *problems_between(contents.root, snapshot)})
+    between = problems_between(partial(parsed, contents.root), snapshot)
+    return in_order({*problems_in_files(contents), *between})
 
 
-def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
+def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
     """Yield the problems that involve several files: several files for the same document, and relations to
-    missing documents.
+    missing documents. `read` has the same meaning as the parameter `parsed` of `dangling`.
     """
     yield from find_contested(snapshot)
-    yield from dangling(snapshot, partial(parsed, root))
+    yield from dangling(snapshot, read)
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:

@@ -178,10 +178,14 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
     Both are empty if the file can't be read or parsed.
     """
-    positions: Positions = {}
     try:
-        text = read_text(root, path)[0]
-        tree = parse(path, text, None, positions)
+        return parsed_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):
         return {}, {}
+
+
+def parsed_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
+    """Parse the text of a document file. Return its values and their positions. Raises SyntaxProblem."""
+    positions: Positions = {}
+    tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

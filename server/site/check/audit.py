@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -11,7 +13,8 @@ from server.documents.document import Document, make
 from server.documents.encode import Reading, read_attributes, read_own_id
 from server.documents.file_keys import gather
 from server.documents.path_rules import Claim, Layout
-from server.formats.text_positions import KeyPath, Position, nearest
+from server.formats.text_positions import KeyPath, Position, Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree
 from server.index.dangling import MEDIA, Key
 from server.index.snapshot import Snapshot
 from server.paths import UPLOADS, cache_folder
@@ -21,7 +24,7 @@ from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import staged_renames
-from server.storage.read import parsed
+from server.storage.read import parsed, parsed_text, read_text
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 
@@ -29,11 +32,15 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 class Audit:
     """The documents in a site and the files in its folders, as input for checks. Each part is computed when
     it is first used.
+
+    `texts` contains the texts of files that are open in an editor and not saved yet, by path. They are used
+    instead of the files on disk.
     """
 
     root: Path
     settings: Settings
     snapshot: Snapshot
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def layout(self) -> Layout:
@@ -41,7 +48,8 @@ class Audit:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        return frozenset(walk(self.root, self.layout.roots).files)
+        unsaved = (path for path in self.texts if self.layout.claim(path) or is_upload(path))
+        return frozenset((*walk(self.root, self.layout.roots).files, *unsaved))
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
@@ -81,7 +89,7 @@ class Audit:
         """
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
-            claim, (tree, _) = self.claims[path], parsed(self.root, path)
+            claim, (tree, _) = self.claims[path], self.parsed(path)
             reading = Reading(types, path)
             values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
             document_id = read_own_id(tree, claim.document_id, reading)
@@ -120,7 +128,23 @@ class Audit:
 
         If the value is missing, return the position of the nearest enclosing value.
         """
-        return nearest(parsed(self.root, path)[1], at)
+        return nearest(self.parsed(path)[1], at)
+
+    def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
+        """Return the values in a document file, and their positions.
+
+        Both are empty if the file can't be read or parsed.
+        """
+        if path not in self.texts:
+            return parsed(self.root, path)
+        try:
+            return parsed_text(path, self.texts[path])
+        except SyntaxProblem:
+            return {}, {}
+
+    def text(self, path: str) -> str:
+        """Return the text of a file without a byte order mark. Raises OSError and SyntaxProblem."""
+        return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 
 def is_upload(path: str) -> bool:

@@ -44,7 +44,7 @@ from server.storage.document_text import drop_repeated_keys
 from server.storage.git.log import CERTAIN_RENAME_PERCENT
 from server.storage.intent import Write
 from server.storage.journal import Journal
-from server.storage.read import BOM, parse, read_text
+from server.storage.read import BOM, parse
 from server.write.context import Context
 
 # --- key fixes ------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
             continue
         repeats: list[RepeatedKey] = []
         try:
-            parse(path, read_text(audit.root, path)[0], None, None, repeats)
+            parse(path, audit.text(path), None, None, repeats)
         except (OSError, SyntaxProblem):
             continue
         for key in repeats:
@@ -238,7 +238,7 @@ def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
 
 def _tree(audit: Audit, path: str) -> dict[str, Tree]:
     try:
-        return parse(path, read_text(audit.root, path)[0], None)
+        return parse(path, audit.text(path), None)
     except (OSError, SyntaxProblem):
         return {}
 

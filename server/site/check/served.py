@@ -183,7 +183,7 @@ def check(
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)
-    survey = look_at(audit, in_order({*known, *problems_between(root, snapshot)}), joined)
+    survey = look_at(audit, in_order({*known, *problems_between(audit.parsed, snapshot)}), joined)
     kept = survey.problems[:MAX_PROBLEMS]
     fixes = survey.fixes
     found = tuple(_with_document(audit, problem, fixes.get(problem)) for problem in kept)

@@ -5,7 +5,6 @@ files.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -41,7 +40,6 @@ from server.site.configure import check_state_folder, configuration_links, wrong
 from server.site.site import Site
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.journal import Journal
-from server.storage.read import parsed
 from server.write.context import values_of
 
 # --- duplicates -----------------------------------------------------------------------------------
@@ -79,7 +77,7 @@ def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Positi
     `name` is the name of the attribute, preceded by the names of enclosing attributes and separated by dots,
     such as `blocks.title`. It contains no list indexes.
     """
-    tree, positions = parsed(audit.root, path)
+    tree, positions = audit.parsed(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
     return next((positions[at] for at in (*exact, *named)), None)
@@ -172,7 +170,7 @@ class Survey:
     - `fixable` is the number of values that can be fixed automatically. `fixed` contains the fixes that were
       applied.
     - `key_fixes` contains fixes for site.yaml and schemas. They are included in `fixable`.
-    - `fixes` contains the safe fixes for documents, by problem.
+    - `fixes` contains the safe fixes for documents, by problem, and `suggestions` the other possible fixes.
     - `unseen` is a sentence that states what could not be checked, or "".
     - `site` and `audit` are None if site.yaml or a schema is so broken that no document could be read.
     """
@@ -183,6 +181,7 @@ class Survey:
     fixed: tuple[Fix | KeyFix, ...] = ()
     key_fixes: tuple[KeyFix, ...] = ()
     fixes: Mapping[Problem, Fix] = field(default_factory=dict)
+    suggestions: Mapping[Problem, Fix] = field(default_factory=dict)
     site: Site | None = field(default=None, compare=False)
     audit: Audit | None = field(default=None, compare=False)
     unseen: str = ""
@@ -209,15 +208,20 @@ def survey(
     site and `translations`. By default, it is `survey_site`, which checks all documents.
     """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
-    broken = _configuration(root)
+    broken = broken_configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
         return _with_key_fixes(root, found)
     found = (look or survey_site)(open_site(), translations=translations)
     return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
+        return with_key_fixes(root, found)
+    site = open_site()
+    found = survey_site(site, translations=translations)
+    return with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
-def _with_key_fixes(root: Path, found: Survey) -> Survey:
+def with_key_fixes(root: Path, found: Survey) -> Survey:
+    """Add the fixes for mistyped words in site.yaml and schemas to a survey."""
     fixes = find_key_fixes(root, found.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -236,6 +240,7 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
     """
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = join_users(site)
+    joined, unseen = join_users(audit)
     found = look_at(audit, site.problems, joined, translations=translations)
     return replace(found, site=site, unseen=unseen)
 
@@ -261,6 +266,11 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     """Return the survey for the problems that were found in a site: with levels and fixes, and without
     problems that the site accepts.
     """
+    found = {_with_position(audit, problem): None for problem in problems}
+    for find in (*AUDITS, *((find_untranslated,) if translations else ())):
+        found.update(dict.fromkeys(find(audit)))
+    for documents in (list(audit.broken), None if joined.users is not None else []):
+        found.update(dict.fromkeys(dangling(joined, audit.parsed, documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit.root, audit.settings, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -268,23 +278,26 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     fixable = sum(fix.certain for fix in possible.values())
     reported: list[Problem] = []
     fixes: dict[Problem, Fix] = {}
+    suggestions: dict[Problem, Fix] = {}
     for problem in shown:
         fix = possible.get((problem.path, problem.line, problem.column, problem.rule))
         reported.append(_with_fix(problem, fix))
-        if fix is not None and fix.certain:
-            fixes[reported[-1]] = fix
+        if fix is not None:
+            (fixes if fix.certain else suggestions)[reported[-1]] = fix
     files = len(audit.files)
-    return Survey(in_order(reported), files, fixable, fixes=fixes, audit=audit)
+    return Survey(in_order(reported), files, fixable, fixes=fixes, suggestions=suggestions, audit=audit)
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
+def join_users(audit: Audit) -> tuple[Snapshot, str]:
     """Return the result of `server.site.check.users.join_users`: the snapshot together with the users.
 
     If the schema has no relations to users, return the snapshot without users, and do not import that module.
     """
-    if not site.state.schema.knows_users:
-        return site.state.snapshot, ""
-    found = import_module("server.site.check.users").join_users(site)
+    if not audit.snapshot.schema.knows_users:
+        return audit.snapshot, ""
+    join = import_module("server.site.check.users").join_users
+    found = join(audit.root, audit.settings, audit.snapshot)
     return cast(tuple[Snapshot, str], found)
 
 
@@ -308,7 +321,8 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
     return fixes
 
 
-def _configuration(root: Path) -> list[Problem]:
+def broken_configuration(root: Path) -> list[Problem]:
+    """Return the problems because of which site.yaml and the schemas can't be used. Return [] if they can."""
     links = list(configuration_links(root))
     schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
@@ -374,10 +388,10 @@ def _problem_of(error: SetupError, rule: str) -> Problem:
     return Problem(error.path, error.line, error.message, error.fix, "error", error.column, rule)
 
 
-def _with_position(root: Path, problem: Problem) -> Problem:
+def _with_position(audit: Audit, problem: Problem) -> Problem:
     if problem.rule != "duplicate-id":
         return problem
-    position = nearest(parsed(root, problem.path)[1], ("documentId",))
+    position = audit.position(problem.path, ("documentId",))
     if position is None:
         return problem
     return replace(problem, line=position.line, column=position.value or position.column)

@@ -3,35 +3,36 @@
 The check requires the accounts database, which is not part of a git clone.
 """
 
+from pathlib import Path
+
 from server.auth.accounts import Accounts
 from server.auth.users import Users
+from server.config.model import Settings
 from server.errors import SetupError
 from server.index.dangling import related_to_users
 from server.index.snapshot import Snapshot
 from server.index.user_index import UserIndex
 from server.paths import STATE_FOLDER
-from server.site.site import Site
 
 ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
-def join_users(site: Site) -> tuple[Snapshot, str]:
-    """Return the site's snapshot together with its users, and a sentence.
+def join_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
+    """Return the snapshot of the site at `root` together with its users, and a sentence.
 
     The sentence is "", or states that the relations to users can't be checked, and why.
     """
-    snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:
         return snapshot, ""
     message = f"{count} relation{'s' * (count != 1)} to users could not be checked"
-    if not settings.accounts and not (site.root / ACCOUNTS_FILE).is_file():
+    if not settings.accounts and not (root / ACCOUNTS_FILE).is_file():
         return snapshot, f"{message}: the accounts database is missing ({ACCOUNTS_FILE})"
     try:
-        accounts = Accounts(site.root, settings.accounts)
+        accounts = Accounts(root, settings.accounts)
     except SetupError as error:
         return snapshot, f"{message}: {error.message}"
     try:
-        return UserIndex(Users(accounts), site.root).join(snapshot, settings), ""
+        return UserIndex(Users(accounts), root).join(snapshot, settings), ""
     finally:
         accounts.close()

@@ -1,0 +1,243 @@
+"""Checks of a site with the texts that are open in an editor and not saved yet.
+
+The result is the same as that of `bifolio check` if these texts were saved.
+"""
+
+import shutil
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from server.config.model import FILE, Settings
+from server.documents.document import Document, make
+from server.documents.encode import Reading, read_attributes, read_own_id
+from server.documents.file_keys import gather
+from server.errors import SetupError
+from server.formats.tree import SyntaxProblem
+from server.index.dangling import dangling, no_document
+from server.index.snapshot import Snapshot, apply
+from server.paths import TYPES
+from server.problems import Problem, in_order
+from server.schema.model import Schema
+from server.site.check.audit import Audit
+from server.site.check.survey import Survey, broken_configuration, join_users, look_at, with_key_fixes
+from server.site.configure import configure, is_configuration
+from server.site.problems import problems_between
+from server.site.site import Site
+from server.storage.entry import NO_FACTS, Entry
+from server.storage.files import digest_of, size_signature
+from server.storage.git.times import CommitTimes
+from server.storage.images.cache import ImageCache
+from server.storage.media import SIDECAR_SUFFIX, upload_path
+from server.storage.read import decode, parse
+from server.storage.store import Store
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What the files of a site contain on disk.
+
+    It differs from the state that a server serves: a file that has become invalid contains no document, but
+    a server continues to serve the file's last valid document. `others` contains the problems that are not in
+    content files.
+    """
+
+    root: Path
+    settings: Settings
+    schema: Schema
+    snapshot: Snapshot
+    entries: Mapping[str, Entry]
+    committed: CommitTimes
+    image_cache: ImageCache
+    others: tuple[Problem, ...]
+
+    @classmethod
+    def of(cls, site: Site) -> "Basis":
+        """Return what the files of a loaded site contain. No file is read."""
+        state, _, committed, entries = site.basis()
+        in_entries = {problem for entry in entries.values() for problem in entry.problems}
+        others = tuple(problem for problem in site.problems_in_files if problem not in in_entries)
+        stale = [entry.document for entry in entries.values() if entry.document and _is_invalid(entry)]
+        snapshot = apply(state.snapshot, stale, ()) if stale else state.snapshot
+        pictures = site.image_cache
+        return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
+
+    def with_texts(self, texts: Mapping[str, str]) -> "Overlay":
+        """Return the contents of the site as if the given texts were saved.
+
+        Texts of site.yaml and schemas have no effect on how documents are read.
+        """
+        texts = {path: text for path, text in texts.items() if not is_configuration(path)}
+        committed = replace(self.committed, changed=self.committed.changed | texts.keys())
+        store = Store(self.root, self.schema, self.settings, committed.timestamps, self.image_cache)
+        entries: dict[str, Entry] = {}
+        for path, text in texts.items():
+            owner, data = self._owner(path), text.encode(errors="replace")
+            before = self.entries.get(owner)
+            if owner == path and before is not None and before.digest == digest_of(data):
+                continue
+            entry = _read_described(store, before, data) if owner != path and before else None
+            entry = entry or store.entry(path, data, size_signature(len(data), time.time_ns()))
+            if entry is not None:
+                entries[owner] = entry
+        removed = [d for path in entries if (d := self._valid_document(path)) is not None]
+        added = [entry.document for entry in entries.values() if entry.document]
+        snapshot = apply(self.snapshot, removed, added) if removed or added else self.snapshot
+        return Overlay(self, snapshot, entries, texts)
+
+    def _owner(self, path: str) -> str:
+        """Return the path of the media file if `path` is its description, else `path`."""
+        described = path.removesuffix(SIDECAR_SUFFIX)
+        return described if upload_path(path) and described in self.entries else path
+
+    def _valid_document(self, path: str) -> Document | None:
+        entry = self.entries.get(path)
+        return entry.document if entry and not _is_invalid(entry) else None
+
+
+@dataclass(frozen=True, eq=False)
+class Overlay:
+    """The contents of a site as if some texts were saved. `entries` contains what was read from these
+    texts.
+    """
+
+    basis: Basis
+    snapshot: Snapshot
+    entries: Mapping[str, Entry]
+    texts: Mapping[str, str]
+
+    @property
+    def audit(self) -> Audit:
+        return Audit(self.basis.root, self.basis.settings, self.snapshot, self.texts)
+
+    def document(self, path: str) -> Document | None:
+        """Return the document in a file, or None if the file contains no valid document."""
+        if path in self.entries:
+            return self.entries[path].document
+        return self.basis._valid_document(path)
+
+    def problems_in_files(self) -> Iterator[Problem]:
+        yield from self.basis.others
+        for entry in {**self.basis.entries, **self.entries}.values():
+            yield from entry.problems
+
+
+def _is_invalid(entry: Entry) -> bool:
+    return any(problem.severity == "error" for problem in entry.problems)
+
+
+def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
+    """Return the entry for a media file whose description has the content `data`.
+
+    Return None for a media file in a bucket, which has no file on disk except its description.
+    """
+    if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
+        return None
+    facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
+    beside = size_signature(len(data), time.time_ns())
+    return store.media_entry(before.path, before.signature, facts, data, beside)
+
+
+# --- whole site -----------------------------------------------------------------------------------
+
+
+def survey_unsaved(overlay: Overlay) -> Survey:
+    """Check all files of a site, with the overlay's texts in place of the files on disk."""
+    audit = overlay.audit
+    joined, unseen = join_users(audit)
+    known = {*overlay.problems_in_files(), *problems_between(audit.parsed, overlay.snapshot)}
+    found = look_at(audit, in_order(known), joined)
+    return replace(with_key_fixes(audit.root, found), unseen=unseen)
+
+
+# --- one file -------------------------------------------------------------------------------------
+
+
+def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
+    """Return the problems in one file that can be found without reading any other file.
+
+    These are the problems in the text itself, and its relations and media paths whose targets are missing.
+    """
+    basis = overlay.basis
+    entry = overlay.entries.get(path) or basis.entries.get(path)
+    document = overlay.document(path) or _invalid_document(overlay, path)
+    problems = list(entry.problems) if entry else []
+    if document is not None:
+        problems += dangling(overlay.snapshot, overlay.audit.parsed, [document])
+    lost = tuple(_lost(overlay)) if any(problem.rule == "dangling" for problem in problems) else ()
+    shown = (p for p in problems if not (basis.settings.ignores(p) or p.message.endswith(lost)))
+    return in_order(set(shown))
+
+
+def _lost(overlay: Overlay) -> Iterator[str]:
+    """Yield the message that a document does not exist for each document whose file is invalid.
+
+    A relation to such a document is not reported, because the document's file is reported.
+    """
+    layout = overlay.audit.layout
+    for path, entry in {**overlay.basis.entries, **overlay.entries}.items():
+        if _is_invalid(entry) and (claim := layout.claim(path)):
+            document = _invalid_document(overlay, path)
+            yield no_document(claim.type.uid, document.document_id if document else claim.document_id)
+
+
+def _invalid_document(overlay: Overlay, path: str) -> Document | None:
+    """Return a document with the values that can be read from an invalid text, or None if there are none."""
+    audit = overlay.audit
+    claim, text = audit.layout.claim(path), overlay.texts.get(path)
+    if claim is None or text is None:
+        return None
+    try:
+        tree = parse(path, text, None)
+    except SyntaxProblem:
+        return None
+    reading = Reading(audit.snapshot.schema.types, path)
+    values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
+    document_id = read_own_id(tree, claim.document_id, reading)
+    return make(claim.type, document_id, values, ("", "", None), claim.locale, path)
+
+
+# --- configuration --------------------------------------------------------------------------------
+
+
+def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
+    """Check site.yaml and the schemas, with `texts` in place of the files on disk. The survey contains only
+    problems in these files.
+    """
+    changed = {path: text for path, text in texts.items() if is_configuration(path)}
+    if not changed:
+        return _configuration_survey(root)
+    with TemporaryDirectory(prefix="bifolio-lsp-") as folder:
+        copy = Path(folder)
+        _copy_configuration(root, copy, changed)
+        return _configuration_survey(copy)
+
+
+def _configuration_survey(root: Path) -> Survey:
+    problems: Iterable[Problem] = broken_configuration(root)
+    if not problems:
+        try:
+            problems = configure(root).problems
+        except SetupError:  # The files have changed since they were checked.
+            problems = ()
+    return with_key_fixes(root, Survey(in_order(set(problems))))
+
+
+def _copy_configuration(root: Path, copy: Path, texts: Mapping[str, str]) -> None:
+    if (root / FILE).is_file():
+        shutil.copyfile(root / FILE, copy / FILE)
+    if (root / TYPES).is_dir():
+        shutil.copytree(root / TYPES, copy / TYPES, symlinks=True)
+    for path, text in texts.items():
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).write_bytes(text.encode(errors="replace"))
+
+
+def decoded(data: bytes) -> str:
+    """Decode the content of a file as an editor does: invalid bytes become U+FFFD."""
+    try:
+        return decode(data)
+    except SyntaxProblem:
+        return data.decode(errors="replace")
