@@ -27,6 +27,7 @@ PACKAGES = (
     "search",
     "service",
     "api",
+    "lsp",
     "tools",
     "commands",
 )

@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "server.commands.init", "init", "Create an empty site, or a site from existing files."
     ),
     "check": CommandEntry("server.commands.check", "check", "Report problems in content and schemas."),
+    "lsp": CommandEntry("server.commands.lsp", "lsp", "Start a language server for an editor."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
     "log": CommandEntry("server.commands.history", "log", "Show the history of documents."),
     "diff": CommandEntry("server.commands.history", "diff", "Show changes in documents, by attribute."),

@@ -13,7 +13,7 @@ from server.config.reader import survey_settings
 from server.documents.document import PUBLISHED, Document
 from server.documents.values import is_empty, same_values
 from server.errors import SetupError, noting
-from server.formats.text_positions import KeyPath, Position, line_and_column, nearest
+from server.formats.text_positions import KeyPath, Position, line_and_column
 from server.index.dangling import dangling, no_document
 from server.index.snapshot import Snapshot
 from server.index.uniqueness import find_duplicates

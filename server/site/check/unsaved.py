@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -108,7 +109,7 @@ class Overlay:
     entries: Mapping[str, Entry]
     texts: Mapping[str, str]
 
-    @property
+    @cached_property
     def audit(self) -> Audit:
         return Audit(self.basis.root, self.basis.settings, self.snapshot, self.texts)
 

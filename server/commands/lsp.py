@@ -1,0 +1,27 @@
+"""`bifolio lsp`, which starts a language server for an editor."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from server.lsp.server import serve_stdio
+
+
+@click.command("lsp")
+@click.option(
+    "--site",
+    "root",
+    type=click.Path(path_type=Path),
+    help="Use only the site in this folder. [default: the site around each open file]",
+)
+@click.option("--stdio", is_flag=True, hidden=True)  # Some editors pass this option to every server.
+def lsp(root: Path | None, stdio: bool) -> None:
+    """Start a language server, which an editor runs and talks to through standard input and output.
+
+    It checks files while you type, and completes, explains and renames (docs/lsp.md).
+    """
+    status = serve_stdio(root)
+    sys.stderr.flush()
+    os._exit(status)  # Threads may still be waiting for git or for the disk.

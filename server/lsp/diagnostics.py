@@ -1,0 +1,156 @@
+"""Diagnostics: the problems that `bifolio check` finds, as an editor shows them; and the fixes for them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from server.documents.path_rules import ENDINGS
+from server.errors import with_fix
+from server.lsp.edits import edit_of_plan, text_edits
+from server.lsp.flow import Node
+from server.lsp.keys import nodes_of
+from server.lsp.positions import Span, Text, uri_of
+from server.lsp.protocol import Json
+from server.lsp.view import View
+from server.problems import Problem
+from server.service.unsaved import plan_fixes
+from server.site.check.fixes import Fix, KeyFix
+from server.site.check.survey import Survey
+
+SOURCE = "bifolio"
+FIX_ALL = "source.fixAll.bifolio"
+QUICK_FIX = "quickfix"
+_SEVERITIES = {"error": 1, "warning": 2}
+_UNNECESSARY = 1  # tag: editors show the text faded
+_WORD = re.compile(r"[^\s,\[\]{}\"']+")
+_SUGGESTION = re.compile(r'did you mean "([^"]+)"\?')
+_NAMING_RULES = frozenset({"unknown-key", "settings", "schema"})  # Their problems are about keys and words.
+
+
+def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json:
+    """Return a problem as a diagnostic of its text. `nodes` contains the keys in the text."""
+    found: Json = {
+        "range": text.range(span_of(problem, text, nodes)),
+        "severity": _SEVERITIES[problem.severity],
+        "code": problem.rule,
+        "source": SOURCE,
+        "message": with_fix(problem.message, problem.fix),
+    }
+    if problem.rule == "repeated-key":
+        found["tags"] = [_UNNECESSARY]
+    return found
+
+
+def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json]:
+    """Return the diagnostics of one file."""
+    nodes = nodes_of(path, text.value) if path.endswith(ENDINGS) else []
+    return [diagnostic(problem, text, nodes) for problem in problems]
+
+
+def span_of(problem: Problem, text: Text, nodes: Iterable[Node]) -> Span:
+    """Return the part of a text that a problem is about: a value, a key, a word or a line."""
+    start = text.place(problem.line, problem.column)
+    for node in nodes:
+        if node.value and node.value[0] - 1 <= start <= node.value[0]:  # with or without a quote
+            return node.value if node.value[0] < node.value[1] else node.key
+        if node.key[0] - 1 <= start <= node.key[0] and node.depth >= 0:
+            return node.key
+    if problem.column is None:
+        line = text.line(text.line_of(start)).rstrip("\r\n")
+        return start, start + len(line)
+    word = _WORD.match(text.value, start)
+    return (start, word.end()) if word else (start, min(start + 1, len(text.value)))
+
+
+# --- fixes ----------------------------------------------------------------------------------------
+
+
+def code_actions(
+    view: View,
+    path: str,
+    span: Span,
+    survey: Survey,
+    versions: Mapping[str, int | None],
+    only: Iterable[str] = (),
+) -> list[Json]:
+    """Return the fixes for the problems in a part of a text, and one that fixes all problems in the text."""
+    text = view.text(path)
+    if text is None:
+        return []
+    kinds = list(only)
+    here = [problem for problem in survey.problems if problem.path == path]
+    actions: list[Json] = []
+    if _wants(kinds, QUICK_FIX):
+        nodes = nodes_of(path, text.value)
+        for problem in here:
+            begin, end = span_of(problem, text, nodes)
+            if begin <= span[1] and span[0] <= end:
+                actions += _fixes_of(view, problem, (begin, end), survey, versions)
+    if _wants(kinds, FIX_ALL):
+        actions += _fix_all(view, here, survey, versions)
+    return actions
+
+
+def _wants(kinds: list[str], kind: str) -> bool:
+    return not kinds or any(kind == wanted or kind.startswith(f"{wanted}.") for wanted in kinds)
+
+
+def _fixes_of(
+    view: View, problem: Problem, span: Span, survey: Survey, versions: Mapping[str, int | None]
+) -> Iterator[Json]:
+    text = view.text(problem.path)
+    fix = survey.fixes.get(problem) or survey.suggestions.get(problem)
+    key_fix = next((fix for fix in survey.key_fixes if fix.is_of(problem)), None)
+    suggested = _SUGGESTION.search(problem.fix)
+    if text is None:
+        return
+    shown = diagnostic(problem, text, nodes_of(problem.path, text.value))
+    if fix is not None:
+        if edit := _edit(view, (fix,), versions):
+            yield _action(_title(fix), edit, shown, preferred=fix.certain)
+    elif key_fix is not None or suggested:
+        new = key_fix.new if key_fix else suggested[1] if suggested else ""
+        old = text.value[slice(*span)]
+        if key_fix is not None and old != key_fix.old:
+            return
+        if problem.rule in _NAMING_RULES or problem.at or key_fix:
+            changed = text.value[: span[0]] + new + text.value[span[1] :]
+            edit = _text_edit(view.root, problem.path, text.value, changed, versions)
+            yield _action(f'Change to "{new}"', edit, shown, preferred=key_fix is not None)
+
+
+def _fix_all(
+    view: View, problems: list[Problem], survey: Survey, versions: Mapping[str, int | None]
+) -> Iterator[Json]:
+    fixes = tuple(dict.fromkeys(survey.fixes[problem] for problem in problems if problem in survey.fixes))
+    edit = _edit(view, fixes, versions) if fixes else None
+    if edit:
+        title = f"Fix {len(fixes)} problem{'s' * (len(fixes) != 1)} in this file"
+        yield {"title": title, "kind": FIX_ALL, "edit": edit}
+
+
+def _edit(view: View, fixes: tuple[Fix, ...], versions: Mapping[str, int | None]) -> Json | None:
+    plan = plan_fixes(view.overlay, fixes)
+    return edit_of_plan(view.root, plan, versions) if plan.texts else None
+
+
+def _text_edit(root: Path, path: str, old: str, new: str, versions: Mapping[str, int | None]) -> Json:
+    identifier = {"uri": uri_of(root / path), "version": versions.get(path)}
+    return {"documentChanges": [{"textDocument": identifier, "edits": text_edits(old, new)}]}
+
+
+def _title(fix: Fix | KeyFix) -> str:
+    if isinstance(fix, Fix) and fix.line is not None:
+        return f'Remove the earlier "{fix.at[-1]}"'
+    new = "null" if fix.new is None else f'"{fix.new}"'
+    return f"Change to {new}" if fix.old else f"Add {fix.at[-1]}: {fix.new}"
+
+
+def _action(title: str, edit: Json, shown: Json, *, preferred: bool) -> Json:
+    return {
+        "title": title,
+        "kind": QUICK_FIX,
+        "edit": edit,
+        "diagnostics": [shown],
+        "isPreferred": preferred,
+    }

@@ -1,0 +1,65 @@
+"""Edits of texts and files, as an editor applies them."""
+
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from server.lsp.positions import Span, Text, uri_of
+from server.lsp.protocol import Json
+from server.service.unsaved import Plan
+
+MAX_COMPARED_LINES = 4000  # Above this number, the changed lines are replaced by one edit.
+
+
+def text_edits(old: str, new: str) -> list[Json]:
+    """Return the edits that change one text into another. Text around the changes stays the same."""
+    text = Text(old)
+    return [{"range": text.range(span), "newText": added} for span, added in _changes(old, new)]
+
+
+def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
+    """Yield the spans of `old` to replace, and the text that replaces each."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    at = sum(map(len, before[:start]))
+    before, after = before[start : len(before) - end], after[start : len(after) - end]
+    if max(len(before), len(after)) > MAX_COMPARED_LINES:
+        yield (at, at + sum(map(len, before))), "".join(after)
+        return
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            begin = at + sum(map(len, before[:a]))
+            yield _trimmed(begin, "".join(before[a:b]), "".join(after[c:d]))
+
+
+def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
+    """Return a change without the characters that are the same at its start and end."""
+    start, most = 0, min(len(old), len(new))
+    while start < most and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < most - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    if old[start : len(old) - end].endswith("\r") or old[:start].endswith("\r"):
+        return (begin, begin + len(old)), new  # An editor's position can't be inside of a line ending.
+    return (begin + start, begin + len(old) - end), new[start : len(new) - end]
+
+
+def edit_of_plan(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
+    """Return the edit that makes the changes in a plan: first those of texts, then those of file names.
+
+    `versions` contains the version of each text that is open in the editor, by path.
+    """
+    changes: list[Json] = []
+    for path, (old, new) in sorted(plan.texts.items()):
+        identifier = {"uri": uri_of(root / path), "version": versions.get(path)}
+        changes.append({"textDocument": identifier, "edits": text_edits(old, new)})
+    for path, new_path in sorted(plan.renames.items()):
+        old_uri, new_uri = uri_of(root / path), uri_of(root / new_path)
+        changes.append({"kind": "rename", "oldUri": old_uri, "newUri": new_uri})
+    return {"documentChanges": changes}

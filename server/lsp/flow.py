@@ -1,0 +1,146 @@
+"""Tolerant scanner for JSON, and for YAML and TOML in brackets. The text may be incomplete."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from server.formats.text_positions import KeyPath
+from server.lsp.positions import Span
+
+_TOKEN = re.compile(
+    r"""(?P<space>[\s\ufeff]+|\#[^\n]*)
+    |(?P<quoted>"(?:\\.|[^"\\\n])*"?|'(?:''|[^'\n])*'?)
+    |(?P<mark>[{}\[\],=]|:(?=[\s"'{\[,}\]]|\Z))
+    |(?P<plain>(?:[^\s{}\[\],:\#"'=]|:(?![\s,\]}]|\Z))(?:[^{}\[\],:\#\n=]|:(?![\s,\]}]|\Z)|(?<=\S)\#)*)
+    |(?P<other>.)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A key or list item in a text.
+
+    - `path` is the path of keys and indexes that leads to it.
+    - `key` is the span of the key without quotes, or of a list item's first character.
+    - `value` is the span of its scalar value without quotes, or None for a mapping, a list or no value.
+    - `depth` is the column of the key in block style, or -1 in brackets.
+    """
+
+    path: KeyPath
+    key: Span
+    value: Span | None = None
+    depth: int = -1
+
+
+@dataclass(slots=True)
+class Container:
+    """An open bracket: the path of its mapping or list, and what comes next in it.
+
+    `expects` is "key", "colon", "value" or "comma".
+    """
+
+    is_mapping: bool
+    path: KeyPath
+    expects: str
+    slot: str | int = 0
+    key: Span = (0, 0)
+    keys: set[str] = field(default_factory=set)
+
+    @property
+    def inner(self) -> KeyPath:
+        return (*self.path, self.slot)
+
+
+@dataclass(slots=True)
+class Flow:
+    """Result of scanning brackets: the nodes in them, the brackets that are still open, the index after the
+    last token, and the last token if it touches the end of the text.
+    """
+
+    nodes: list[Node]
+    open: list[Container]
+    end: int
+    last: Span | None = None
+    quote: str = ""
+
+
+def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
+    """Scan the brackets that begin at index `start`, up to their end or up to `end`.
+
+    `path` is the path of keys that leads to the value in brackets.
+    """
+    flow = Flow([], [], start)
+    for found in _tokens(text, start, end):
+        flow.end = found.end()
+        if found.lastgroup in ("space", "other"):
+            flow.last, flow.quote = None, ""
+        elif found.lastgroup == "mark":
+            flow.last, flow.quote = None, ""
+            _mark(flow, found[0], path, found.start())
+        else:
+            _scalar(flow, text, found)
+        if not flow.open:
+            break
+    if flow.last is not None and flow.end < end:
+        flow.last, flow.quote = None, ""
+    return flow
+
+
+def _tokens(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    at = start
+    while at < end and (found := _TOKEN.match(text, at, end)):
+        yield found
+        at = found.end()
+
+
+def _mark(flow: Flow, mark: str, path: KeyPath, at: int) -> None:
+    top = flow.open[-1] if flow.open else None
+    if mark in "{[":
+        inner = top.inner if top else path
+        if top is not None:
+            flow.nodes.append(Node(inner, (at, at + 1) if not top.is_mapping else top.key))
+            top.expects = "comma"
+        flow.open.append(Container(mark == "{", inner, "key" if mark == "{" else "value"))
+    elif top is None:
+        return
+    elif mark in "}]":
+        flow.open.pop()
+    elif mark == ",":
+        top.expects = "key" if top.is_mapping else "value"
+        if isinstance(top.slot, int) and not top.is_mapping:
+            top.slot += 1
+    elif top.is_mapping:
+        top.expects = "value"
+
+
+def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
+    top = flow.open[-1] if flow.open else None
+    quote = found[0][0] if found.lastgroup == "quoted" else ""
+    closed = bool(quote) and len(found[0]) > 1 and found[0].endswith(quote)
+    begin = found.start() + bool(quote)
+    end = found.start() + len(found[0].rstrip()) - closed
+    flow.last, flow.quote = (begin, end), quote
+    if closed or (not quote and found[0] != found[0].rstrip()):
+        flow.last = None
+    if top is None:
+        return
+    if top.is_mapping and top.expects in ("key", "comma", "colon"):
+        name = plain_text(text[begin:end], quote)
+        top.slot, top.key, top.expects = name, (begin, end), "colon"
+        top.keys.add(name)
+        return
+    node = Node(top.inner, top.key if top.is_mapping else (begin, end), (begin, end))
+    flow.nodes.append(node)
+    top.expects = "comma"
+
+
+def plain_text(text: str, quote: str) -> str:
+    """Return the value of a scalar that is written with the given quotes."""
+    if quote == '"' and "\\" in text:
+        try:
+            return str(json.loads(f'"{text}"'))
+        except ValueError:
+            return text
+    return text.replace("''", "'") if quote == "'" else text

@@ -1,0 +1,418 @@
+"""Tolerant scanner for the keys and values in a document file, and the place of the cursor among them.
+
+The parsers in `server.formats` reject a text in the middle of typing. This scanner goes by indentation and
+brackets, so it also finds the keys around an incomplete line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from server.documents.path_rules import MARKDOWN
+from server.formats.text_positions import KeyPath, line_end, next_line
+from server.lsp.flow import Container, Flow, Node, plain_text, scan_flow
+from server.lsp.positions import Span
+
+MAX_SCANNED_CHARS = 2_000_000  # A larger text has no completion, outline or links.
+_FENCE = re.compile(r"(?:[ \t]*\r?\n)*(---|\+\+\+)[ \t]*(?:\r?\n|\Z)")
+_YAML_KEY = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-][^:\#]*?|-[^\s:][^:\#]*?)"""
+    r"[ \t]*:(?=\s|\Z)"
+)
+_TOML_KEY = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_.-]+)[ \t]*=[ \t]*""")
+_TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]*?)[ \t]*(\]\]?|$)")
+
+
+# --- regions --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The part of a file that contains keys, and the index at which the Markdown body starts.
+
+    `style` is "yaml", "toml" or "json". If the file is not Markdown, `body` is the end of the text.
+    """
+
+    style: str
+    start: int
+    end: int
+    body: int
+
+
+def region_of(path: str, text: str) -> Region:
+    """Return which part of a document file contains keys.
+
+    Front matter without an end extends to the end of the text, because its end may not be typed yet.
+    """
+    if not path.endswith(MARKDOWN):
+        style = "json" if path.endswith(".json") else "toml" if path.endswith(".toml") else "yaml"
+        return Region(style, 0, len(text), len(text))
+    fence = _FENCE.match(text)
+    if fence:
+        marks = re.escape(fence[1]) + (r"|\.\.\." if fence[1] == "---" else "")
+        closing = re.compile(rf"^(?:{marks})[ \t]*(?:\r?\n|\Z)", re.M).search(text, fence.end())
+        end, body = (closing.start(), closing.end()) if closing else (len(text), len(text) + 1)
+        return Region("yaml" if fence[1] == "---" else "toml", fence.end(), end, body)
+    if text.lstrip().startswith("{"):
+        start = text.index("{")
+        end = scan_flow(text, start, len(text), ()).end
+        return Region("json", start, end, end)
+    return Region("yaml", 0, 0, 0)
+
+
+# --- nodes ----------------------------------------------------------------------------------------
+
+
+def nodes_of(path: str, text: str) -> list[Node]:
+    """Return the keys and list items in a document file, in the order of the text."""
+    if len(text) > MAX_SCANNED_CHARS:
+        region = region_of(path, text)
+        if region.end - region.start > MAX_SCANNED_CHARS:
+            return []
+    region = region_of(path, text)
+    if region.style == "json":
+        start = text.find("{", region.start, region.end)
+        return scan_flow(text, start, region.end, ()).nodes if start >= 0 else []
+    scanner = _scanner(region, text)
+    for start, _ in _lines(text, region.start, region.end):
+        scanner.feed(start)
+    return scanner.nodes
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Span]:
+    while start < end:
+        after = next_line(text, start)
+        yield start, after
+        if after <= start:
+            return
+        start = after
+
+
+def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
+    return _TomlScanner(text, region.end) if region.style == "toml" else _YamlScanner(text, region.end)
+
+
+@dataclass(slots=True)
+class _YamlScanner:
+    """Scanner for YAML in block style. `stack` contains the keys and indexes that lead to the current line,
+    each with its column.
+
+    A dash counts as half a column further right, so that a list may be as far left as its key.
+    """
+
+    text: str
+    end: int
+    nodes: list[Node] = field(default_factory=list)
+    stack: list[tuple[float, str | int]] = field(default_factory=list)
+    counts: dict[KeyPath, int] = field(default_factory=dict)
+    block: int | None = None  # column of the key whose block of text continues
+    flow: tuple[int, KeyPath] | None = None  # where the brackets of the last key begin
+    skip: int = 0  # index up to which lines are inside of brackets
+
+    @property
+    def path(self) -> KeyPath:
+        return tuple(key for _, key in self.stack)
+
+    def feed(self, start: int) -> None:
+        """Scan the line that starts at an index."""
+        if start < self.skip:
+            return
+        end = min(line_end(self.text, start), self.end)
+        line = self.text[start:end]
+        content = line.lstrip(" ")
+        indent = len(line) - len(content)
+        if self.is_in_block(content, indent) or not content or content[0] == "#":
+            return
+        self.flow = None
+        at, is_item = self.enter_items(start + indent, start, end)
+        found = _YAML_KEY.match(self.text, at, end)
+        if found:
+            self._enter_key(found, at - start)
+            self._value(found.end(), start, end, at - start)
+        elif is_item:
+            self._value(at, start, end, at - start)
+
+    def is_in_block(self, content: str, indent: int) -> bool:
+        """Whether the current line belongs to a block of text that a key such as `body: |` begins."""
+        if self.block is not None and (not content.strip() or indent > self.block):
+            return True
+        self.block = None
+        return False
+
+    def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
+        """Enter the list items that begin with dashes at index `at`.
+
+        Return the index of the text after the dashes, and whether there are any.
+        """
+        is_item = False
+        while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
+            self.leave(at - start + 0.5)
+            parent = self.path
+            self.counts[parent] = self.counts.get(parent, -1) + 1
+            self.stack.append((at - start + 0.5, self.counts[parent]))
+            self.nodes.append(Node(self.path, (at, at + 1), None, at - start))
+            is_item = True
+            at += 1
+            while at < end and self.text[at] == " ":
+                at += 1
+        return at, is_item
+
+    def leave(self, column: float) -> None:
+        """Leave all keys and items that are not left of a column."""
+        while self.stack and self.stack[-1][0] >= column:
+            self.stack.pop()
+
+    def _enter_key(self, found: re.Match[str], column: int) -> None:
+        self.leave(column)
+        quote = found[1][0] if found[1][0] in "\"'" else ""
+        span = (found.start(1) + bool(quote), found.end(1) - bool(quote))
+        self.stack.append((column, plain_text(self.text[slice(*span)], quote)))
+        for path in [path for path in self.counts if path[: len(self.stack)] == self.path]:
+            del self.counts[path]  # The key may occur twice.
+        self.nodes.append(Node(self.path, span, None, column))
+
+    def _value(self, at: int, start: int, end: int, column: int) -> None:
+        while at < end and self.text[at] in " \t":
+            at += 1
+        first = self.text[at : min(at + 1, end)]
+        if first in ("|", ">"):
+            self.block = int(self.stack[-1][0]) if self.stack else column
+        elif first in ("[", "{"):
+            flow = scan_flow(self.text, at, self._flow_end(at, column), self.path)
+            self.nodes += flow.nodes
+            self.flow = at, self.path
+            self.skip = 0 if flow.open else flow.end
+        elif first not in ("", "#", "&", "*", "!"):
+            span, _ = _scalar_span(self.text, at, end)
+            last = self.nodes[-1]
+            self.nodes[-1] = Node(last.path, last.key, span, last.depth)
+
+    def _flow_end(self, at: int, column: int) -> int:
+        """Return the index at which brackets end at the latest: before the next key that is not indented."""
+        for start, after in _lines(self.text, next_line(self.text, at), self.end):
+            found = re.compile(r"( *)(?:- )*[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z)").match(self.text, start, after)
+            if found and len(found[1]) <= column:
+                return start
+        return self.end
+
+
+@dataclass(slots=True)
+class _TomlScanner:
+    """Scanner for TOML. `base` is the path of the table that contains the current line."""
+
+    text: str
+    end: int
+    nodes: list[Node] = field(default_factory=list)
+    base: KeyPath = ()
+    counts: dict[KeyPath, int] = field(default_factory=dict)
+    flow: tuple[int, KeyPath] | None = None
+    skip: int = 0
+
+    @property
+    def path(self) -> KeyPath:
+        return self.base
+
+    def feed(self, start: int) -> None:
+        """Scan the line that starts at an index."""
+        if start < self.skip:
+            return
+        end = min(line_end(self.text, start), self.end)
+        self.flow = None
+        if table := _TOML_TABLE.fullmatch(self.text[start:end].partition("#")[0].rstrip()):
+            self._enter_table(table, start)
+        elif key := _TOML_KEY.match(self.text, start, end):
+            path = (*self.base, *_toml_names(key[1]))
+            self.nodes.append(Node(path, (key.start(1), key.end(1)), None, 0))
+            self._value(key.end(), end, path)
+
+    def _enter_table(self, table: re.Match[str], start: int) -> None:
+        path: KeyPath = ()
+        for name in _toml_names(table[2]):
+            path = (*path, name)
+            if path in self.counts and not (table[1] == "[[" and len(path) == table[2].count(".") + 1):
+                path = (*path, self.counts[path])
+        span = (start + table.start(2), start + table.end(2))
+        if table[1] == "[[":
+            self.counts[path] = self.counts.get(path, -1) + 1
+            if not self.counts[path]:
+                self.nodes.append(Node(path, span, None, 0))
+            path = (*path, self.counts[path])
+        self.base = path
+        self.nodes.append(Node(path, span, None, 0))
+
+    def _value(self, at: int, end: int, path: KeyPath) -> None:
+        first = self.text[at : min(at + 1, end)]
+        if self.text.startswith(('"""', "'''"), at):
+            closing = self.text.find(self.text[at : at + 3], at + 3)
+            self.skip = closing if closing >= 0 else self.end
+        elif first in ("[", "{"):
+            flow = scan_flow(self.text, at, self.end, path)
+            self.nodes += flow.nodes
+            self.flow = at, path
+            self.skip = 0 if flow.open else flow.end
+        elif first:
+            last = self.nodes[-1]
+            self.nodes[-1] = Node(last.path, last.key, _scalar_span(self.text, at, end)[0], last.depth)
+
+
+def _toml_names(text: str) -> list[str]:
+    return [part.strip(" \t\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
+
+
+def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
+    """Return the span of a scalar at index `at` without its quotes, and the quotes."""
+    quote = text[at] if text[at] in "\"'" else ""
+    if quote:
+        pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
+        found = re.compile(pattern).match(text, at, end)
+        return ((found.start(1), found.end(1)) if found else (at, end)), quote
+    comment = re.compile(r"\s#").search(text, at, end)
+    stop = comment.start() if comment else end
+    return (at, at + len(text[at:stop].rstrip())), ""
+
+
+# --- cursor ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place of the cursor among the keys of a file.
+
+    - `role` is "key" if a key is being typed, "value" for a value, "item" for the text after a dash, which
+      can be a value or the first key of a mapping, and "body" for a Markdown body.
+    - `path` leads to the mapping that contains the key, or to the value.
+    - `span` is the text that a completion replaces, and `prefix` the part of it before the cursor.
+    - `style` is "yaml", "flow" (YAML or TOML in brackets), "json" or "toml".
+    - `quote` is the quote in which the cursor is, if any.
+    - `indent` is the column of the mapping's keys in YAML.
+    - `is_followed` means that the key is already followed by a colon.
+    """
+
+    role: str
+    path: KeyPath
+    span: Span
+    prefix: str = ""
+    style: str = "yaml"
+    quote: str = ""
+    indent: int = 0
+    is_followed: bool = False
+
+
+def cursor_at(path: str, text: str, index: int) -> Cursor | None:
+    """Return the place of the cursor in a document file, or None if nothing can be completed there."""
+    region = region_of(path, text)
+    if index >= region.body and path.endswith(MARKDOWN) and region.body:
+        return Cursor("body", (), (index, index))
+    if not region.start <= index <= region.end or region.end - region.start > MAX_SCANNED_CHARS:
+        return Cursor("body", (), (index, index)) if path.endswith(MARKDOWN) else None
+    if region.style == "json":
+        start = text.find("{", region.start, index)
+        return _flow_cursor(text, scan_flow(text, start, index, ()), index, "json") if start >= 0 else None
+    scanner = _scanner(region, text)
+    start = text.rfind("\n", region.start, index) + 1 or region.start
+    for line, _ in _lines(text, region.start, start):
+        scanner.feed(line)
+    if scanner.flow and (start < scanner.skip or not scanner.skip):
+        begin, keys = scanner.flow
+        flow = scan_flow(text, begin, index, keys)
+        if flow.open:
+            return _flow_cursor(text, flow, index, "flow")
+    if isinstance(scanner, _TomlScanner):
+        return _toml_cursor(text, scanner, start, index, region.end)
+    return _yaml_cursor(text, scanner, start, index, region.end)
+
+
+def _yaml_cursor(text: str, scanner: _YamlScanner, start: int, index: int, end: int) -> Cursor | None:
+    stop = min(line_end(text, index), end)
+    line = text[start:index]
+    content = line.lstrip(" ")
+    if scanner.is_in_block(content or "x", len(line) - len(content)) or content.startswith("#"):
+        return None
+    at, is_item = scanner.enter_items(start + len(line) - len(content), start, index)
+    at = min(at, index)
+    found = _YAML_KEY.match(text, at, index)
+    if found:
+        scanner.leave(at - start)
+        quoted = found[1][0] in "\"'"
+        name = plain_text(found[1][1:-1] if quoted else found[1], found[1][0] if quoted else "")
+        path = (*scanner.path, name)
+        return _value_cursor(text, path, found.end(), (index, stop), at - start, "yaml")
+    if is_item and text[at:index].startswith(("[", "{")):
+        return _flow_cursor(text, scan_flow(text, at, index, scanner.path), index, "flow")
+    if not is_item:
+        scanner.leave(at - start)
+    after = _YAML_KEY.match(text, at, stop)
+    word_end = after.end(1) if after else at + len(text[at:stop].partition(" #")[0].rstrip())
+    quote = text[at : at + 1] if text[at : at + 1] in ("'", '"') and at < index else ""
+    begin = at + len(quote)
+    word_end = max(word_end - (len(quote) if text[at + 1 : word_end].endswith(quote or "\0") else 0), index)
+    role = "item" if is_item else "key"
+    prefix = text[begin:index]
+    return Cursor(role, scanner.path, (begin, word_end), prefix, "yaml", quote, at - start, after is not None)
+
+
+def _value_cursor(
+    text: str, path: KeyPath, at: int, ends: tuple[int, int], indent: int, style: str
+) -> Cursor | None:
+    """Return the cursor in the value that begins after index `at`. `ends` contains the index of the cursor
+    and the end of the line.
+    """
+    index, stop = ends
+    while at < index and text[at] in " \t":
+        at += 1
+    if text[at:index].startswith(("[", "{")):
+        return _flow_cursor(text, scan_flow(text, at, index, path), index, "flow")
+    if text[at:index].startswith(("|", ">")) or re.search(r"\s#", text[at:index]):
+        return None
+    if at >= stop or text[at:stop].lstrip().startswith("#"):
+        return Cursor("value", path, (index, index), "", style, "", indent)
+    span, quote = _scalar_span(text, at, stop)
+    if index < span[0]:
+        return None
+    return Cursor("value", path, (span[0], max(span[1], index)), text[span[0] : index], style, quote, indent)
+
+
+def _toml_cursor(text: str, scanner: _TomlScanner, start: int, index: int, end: int) -> Cursor | None:
+    stop = min(line_end(text, index), end)
+    found = _TOML_KEY.match(text, start, index)
+    if found:
+        path = (*scanner.path, *_toml_names(found[1]))
+        return _value_cursor(text, path, found.end(), (index, stop), 0, "toml")
+    line = text[start:index]
+    if line.lstrip().startswith(("#", "[")):
+        return None
+    at = start + len(line) - len(line.lstrip())
+    after = _TOML_KEY.match(text, at, stop)
+    word_end = after.end(1) if after else index
+    return Cursor("key", scanner.path, (at, word_end), text[at:index], "toml", "", 0, after is not None)
+
+
+def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None:
+    if not flow.open:
+        return None
+    top: Container = flow.open[-1]
+    begin, quote = (flow.last[0], flow.quote) if flow.last else (index, "")
+    stop = index
+    ends = quote or r",\]\}\n#" + (":" if top.is_mapping else "")
+    tail = re.compile(rf"[^{ends}\n]*").match(text, index)
+    if tail and (quote or flow.last):
+        stop = index + len(tail[0] if quote else tail[0].rstrip())
+    is_key = top.is_mapping and top.expects in ("key", "colon")
+    followed = bool(re.compile(r"[\"']?[ \t]*[:=]").match(text, stop))
+    path = top.path if is_key else top.inner
+    if not is_key and top.is_mapping and top.expects == "comma" and not flow.last:
+        return None
+    return Cursor(
+        "key" if is_key else "value", path, (begin, stop), text[begin:index], style, quote, 0, followed
+    )
+
+
+def siblings(nodes: list[Node], cursor: Cursor) -> set[str]:
+    """Return the keys of the mapping in which the cursor is, except the one that is being typed."""
+    return {
+        str(node.path[-1])
+        for node in nodes
+        if node.path[:-1] == cursor.path
+        and isinstance(node.path[-1], str)
+        and not cursor.span[0] <= node.key[0] <= cursor.span[1]
+    }

@@ -1,0 +1,271 @@
+"""The language server: reads messages from the editor, calls the features, and sends their results."""
+
+import logging
+import os
+import queue
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from server import __version__
+from server.errors import ApiError, BifolioError
+from server.jobs.job import Timing
+from server.lsp.diagnostics import FIX_ALL, QUICK_FIX, code_actions
+from server.lsp.positions import path_of
+from server.lsp.protocol import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    NOT_INITIALIZED,
+    REQUEST_CANCELLED,
+    REQUEST_FAILED,
+    Json,
+    Message,
+    MessageReader,
+    MessageWriter,
+    RequestError,
+    RequestId,
+)
+from server.lsp.session import Session
+from server.lsp.view import Client, View
+from server.lsp.workspace import Workspace
+
+log = logging.getLogger("bifolio")
+
+SWITCH_INTERVAL_S = 0.001  # A request waits at most this long for the thread that checks the site.
+CAPABILITIES: Json = {
+    "positionEncoding": "utf-16",
+    "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
+    "codeActionProvider": {"codeActionKinds": [QUICK_FIX, FIX_ALL]},
+    "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+}
+
+# Arguments: the view of the site, the path of the file, and the parameters of the request.
+Feature = Callable[[View, str, Json], Any]
+FEATURES: Mapping[str, Feature] = {}
+# Features that may take longer than a keystroke may wait. They run in a thread of their own.
+SLOW_FEATURES: Mapping[str, Feature] = {}
+
+
+class Server:
+    """A language server for one editor. It runs until the editor closes the connection."""
+
+    def __init__(
+        self, stdin: BinaryIO, stdout: BinaryIO, site: Path | None = None, timing: Timing | None = None
+    ) -> None:
+        self.writer = MessageWriter(stdout)
+        self._reader = MessageReader(stdin, self.writer)
+        self._session = Session(self._publish, self._tell, site, timing or Timing())
+        self._messages: queue.Queue[Message | None] = queue.Queue()
+        self._cancelled: set[RequestId] = set()
+        self._slow = ThreadPoolExecutor(1, "lsp-slow")
+        self._is_initialized = self._is_shut_down = False
+
+    def run(self) -> int:
+        """Handle messages until the editor closes the connection. Return the exit status."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        threading.Thread(target=self._read, name="lsp-read", daemon=True).start()
+        while (message := self._messages.get()) is not None and message.method != "exit":
+            self._handle(message)
+            if self.writer.is_closed:
+                break
+        self._session.stop()
+        self._slow.shutdown(wait=False, cancel_futures=True)
+        return 0 if self._is_shut_down else 1
+
+    def _read(self) -> None:
+        """Read messages. A cancellation takes effect before the messages that came earlier are handled."""
+        try:
+            while (message := self._reader.read()) is not None:
+                if message.method == "$/cancelRequest":
+                    if isinstance(message.params, dict) and "id" in message.params:
+                        self._cancelled.add(message.params["id"])
+                else:
+                    self._messages.put(message)
+        except (OSError, ValueError) as error:
+            log.warning("the connection to the editor was lost: %s", error)
+        finally:
+            self._messages.put(None)
+
+    def _handle(self, message: Message) -> None:
+        if not message.method:  # a response
+            return
+        params = message.params if isinstance(message.params, dict) else {}
+        if message.id is None:
+            try:
+                self._notified(message.method, params)
+            except Exception:
+                log.exception("the notification %s can't be handled", message.method)
+            return
+        if message.method in SLOW_FEATURES or message.method == "textDocument/codeAction":
+            self._slow.submit(self._respond, message.id, message.method, params)
+        else:
+            self._respond(message.id, message.method, params)
+
+    def _respond(self, id_: RequestId, method: str, params: Json) -> None:
+        try:
+            self._refuse_cancelled(id_)
+            result = self._requested(method, params)
+            self._refuse_cancelled(id_)
+            self.writer.respond(id_, result)
+        except RequestError as error:
+            self.writer.fail(id_, error.code, error.message)
+        except (ApiError, BifolioError) as error:
+            self.writer.fail(id_, REQUEST_FAILED, getattr(error, "message", "") or str(error))
+        except Exception as error:
+            log.exception("the request %s can't be handled", method)
+            self.writer.fail(id_, INTERNAL_ERROR, f"{method} failed: {type(error).__name__}: {error}")
+        finally:
+            self._cancelled.discard(id_)
+
+    def _refuse_cancelled(self, id_: RequestId) -> None:
+        if id_ in self._cancelled:
+            raise RequestError(REQUEST_CANCELLED, "the request was cancelled")
+
+    # --- requests ------------------------------------------------------------------------------
+
+    def _requested(self, method: str, params: Json) -> Any:
+        if method == "initialize":
+            return self._initialize(params)
+        if not self._is_initialized:
+            raise RequestError(NOT_INITIALIZED, "the first request must be initialize")
+        if method == "shutdown":
+            self._is_shut_down = True
+            return None
+        if self._is_shut_down:
+            raise RequestError(INVALID_REQUEST, "the server has been shut down")
+        if method == "textDocument/codeAction":
+            return self._code_actions(params)
+        feature = FEATURES.get(method) or SLOW_FEATURES.get(method)
+        if feature is None:
+            raise RequestError(METHOD_NOT_FOUND, f"{method} is not supported")
+        found = self._file(params)
+        view = None
+        if found is not None:
+            view = found[0].current_view() if method in SLOW_FEATURES else found[0].view
+        return feature(view, found[1], params) if found is not None and view is not None else None
+
+    def _file(self, params: Json) -> tuple[Workspace, str] | None:
+        document = params.get("textDocument")
+        if not isinstance(document, dict) or not isinstance(document.get("uri"), str):
+            raise RequestError(INVALID_PARAMS, "textDocument.uri is missing")
+        return self._session.find(document["uri"])
+
+    def _initialize(self, params: Json) -> Json:
+        self._session.client = client_of(params.get("capabilities"))
+        self._is_initialized = True
+        folders = params.get("workspaceFolders")
+        uris = [f.get("uri") for f in folders if isinstance(f, dict)] if isinstance(folders, list) else []
+        for uri in uris or [params.get("rootUri")]:
+            if path := path_of(uri):
+                self._session.open_folder(path)
+        return {
+            "capabilities": CAPABILITIES,
+            "serverInfo": {"name": "bifolio", "version": __version__},
+        }
+
+    def _code_actions(self, params: Json) -> list[Json]:
+        found = self._file(params)
+        view = found[0].current_view() if found else None
+        if found is None:
+            return []
+        workspace, path = found
+        if view is None:
+            return []
+        text = view.text(path)
+        range_ = params.get("range")
+        if text is None or not isinstance(range_, dict):
+            return []
+        span = text.index(range_.get("start")), text.index(range_.get("end"))
+        context = params.get("context")
+        only = context.get("only") if isinstance(context, dict) else None
+        kinds = only if isinstance(only, list) else []
+        return code_actions(view, path, span, workspace.survey, workspace.versions, kinds)
+
+    # --- notifications -------------------------------------------------------------------------
+
+    def _notified(self, method: str, params: Json) -> None:
+        document = params.get("textDocument")
+        if method == "workspace/didChangeWorkspaceFolders":
+            self._change_folders(params.get("event"))
+        elif not isinstance(document, dict) or not isinstance(document.get("uri"), str):
+            return
+        elif method == "textDocument/didOpen":
+            self._session.open(document)
+        elif method == "textDocument/didChange":
+            self._session.change(document, params.get("contentChanges"))
+        elif method == "textDocument/didSave":
+            self._session.save(document)
+        elif method == "textDocument/didClose":
+            self._session.close(document)
+
+    def _change_folders(self, event: Any) -> None:
+        for key, change in (("removed", self._session.close_folder), ("added", self._session.open_folder)):
+            folders = event.get(key) if isinstance(event, dict) else None
+            for folder in folders if isinstance(folders, list) else ():
+                if isinstance(folder, dict) and (path := path_of(folder.get("uri"))):
+                    change(path)
+
+    # --- messages to the editor ----------------------------------------------------------------
+
+    def _publish(self, uri: str, version: int | None, diagnostics: list[Json]) -> None:
+        params: Json = {"uri": uri, "diagnostics": diagnostics}
+        if version is not None:
+            params["version"] = version
+        self.writer.notify("textDocument/publishDiagnostics", params)
+
+    def _tell(self, message: str) -> None:
+        self.writer.notify("window/showMessage", {"type": 2, "message": message})
+
+
+def client_of(capabilities: Any) -> Client:
+    """Return what an editor can do, from the capabilities that it sends."""
+
+    def has(*keys: str) -> Any:
+        found = capabilities
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    operations = has("workspace", "workspaceEdit", "resourceOperations")
+    operations = operations if isinstance(operations, list) else []
+    return replace(
+        Client(),
+        snippets=has("textDocument", "completion", "completionItem", "snippetSupport") is True,
+        creates_files="create" in operations,
+        renames_files="rename" in operations,
+        shows_documents=has("window", "showDocument", "support") is True,
+        refreshes_hints=has("workspace", "inlayHint", "refreshSupport") is True,
+        nests_symbols=has("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport") is True,
+    )
+
+
+class LogToEditor(logging.Handler):
+    """Log handler that sends warnings and errors to the editor, which shows them in its log."""
+
+    def __init__(self, writer: MessageWriter) -> None:
+        super().__init__(logging.WARNING)
+        self._writer = writer
+
+    def emit(self, record: logging.LogRecord) -> None:
+        kind = 1 if record.levelno >= logging.ERROR else 2
+        self._writer.notify("window/logMessage", {"type": kind, "message": record.getMessage()})
+
+
+def serve_stdio(site: Path | None) -> int:
+    """Run a language server on standard input and output. Return the exit status.
+
+    Everything else that is printed goes to standard error, because it would corrupt the messages.
+    """
+    stdout = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    server = Server(sys.stdin.buffer, stdout, site)
+    log.addHandler(logging.StreamHandler(sys.stderr))
+    log.addHandler(LogToEditor(server.writer))
+    return server.run()

@@ -1,0 +1,123 @@
+"""Session: the sites that are open in the editor, and which site a file belongs to."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from server.jobs.job import Timing
+from server.lsp.positions import Text, changed_text, path_of, without_surrogates
+from server.lsp.protocol import Json
+from server.lsp.view import Client
+from server.lsp.workspace import OpenText, Publish, Workspace
+from server.paths import SETTINGS, TYPES
+
+log = logging.getLogger("bifolio")
+
+
+class Session:
+    """The sites that are open in the editor. A site is opened with its first file, or with its folder.
+
+    Only the thread that handles messages uses this object.
+    """
+
+    def __init__(
+        self, publish: Publish, tell: Callable[[str], None], site: Path | None, timing: Timing
+    ) -> None:
+        self.client = Client()
+        self._publish, self._tell, self._site, self._timing = publish, tell, site, timing
+        self.workspaces: dict[Path, Workspace] = {}
+        self._folders: dict[Path, Path | None] = {}
+
+    def open_folder(self, folder: Path) -> None:
+        """Open the site in a folder of the editor, if the folder is a site."""
+        if self._site is not None:
+            folder = self._site
+        if is_site(folder):
+            self._workspace(folder)
+
+    def close_folder(self, folder: Path) -> None:
+        workspace = self.workspaces.pop(folder.resolve(), None)
+        if workspace is not None:
+            workspace.stop()
+
+    def stop(self) -> None:
+        for workspace in self.workspaces.values():
+            workspace.stop()
+
+    def find(self, uri: object) -> tuple[Workspace, str] | None:
+        """Return the site that a file belongs to, and the file's path in the site.
+
+        Return None for a file outside of all sites.
+        """
+        path = path_of(uri)
+        root = self._root_of(path) if path else None
+        if path is None or root is None:
+            return None
+        try:
+            resolved = path.parent.resolve() / path.name
+            inside = resolved.relative_to(root).as_posix()
+        except (OSError, ValueError):
+            return None
+        return self._workspace(root), inside
+
+    def _workspace(self, root: Path) -> Workspace:
+        root = root.resolve()
+        if root not in self.workspaces:
+            workspace = Workspace(root, self.client, self._publish, self._tell, self._timing)
+            self.workspaces[root] = workspace
+            workspace.start()
+        return self.workspaces[root]
+
+    def _root_of(self, path: Path) -> Path | None:
+        """Return the innermost folder around a file that is a site. If the command line names a site, only
+        this site is used.
+        """
+        folder = path.parent
+        if folder not in self._folders:
+            if self._site is not None:
+                candidates = [self._site.resolve()] if path.is_relative_to(self._site.resolve()) else []
+            else:
+                candidates = list(path.parents)
+            open_roots = (root for root in candidates if root in self.workspaces)
+            found = next((root for root in candidates if is_site(root)), None) or next(open_roots, None)
+            self._folders[folder] = found.resolve() if found else None
+        return self._folders[folder]
+
+    # --- texts ---------------------------------------------------------------------------------
+
+    def open(self, document: Json) -> None:
+        """Note that a text was opened."""
+        found = self.find(document.get("uri"))
+        if found:
+            workspace, path = found
+            text = without_surrogates(str(document.get("text", "")))
+            workspace.put(path, OpenText(str(document["uri"]), Text(text), _version(document)))
+
+    def change(self, document: Json, changes: object) -> None:
+        """Note that an open text was changed."""
+        found = self.find(document.get("uri"))
+        opened = found[0].opened.get(found[1]) if found else None
+        if found and opened:
+            text = Text(changed_text(opened.text.value, changes))
+            found[0].put(found[1], OpenText(opened.uri, text, _version(document)))
+
+    def save(self, document: Json) -> None:
+        """Note that a text was saved."""
+        self._folders.clear()  # The file may be the first one of a site.
+        if found := self.find(document.get("uri")):
+            found[0].saved()
+
+    def close(self, document: Json) -> None:
+        """Note that a text was closed."""
+        if found := self.find(document.get("uri")):
+            found[0].close(found[1])
+
+
+def is_site(folder: Path) -> bool:
+    """Return whether a folder is a site."""
+    return (folder / SETTINGS).is_file() or (folder / TYPES).is_dir()
+
+
+def _version(document: Json) -> int | None:
+    version = document.get("version")
+    return version if isinstance(version, int) else None

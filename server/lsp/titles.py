@@ -1,0 +1,83 @@
+"""Titles of all documents, by which relations are completed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from server.documents.document import Document, column_of
+from server.index.snapshot import Snapshot
+from server.index.type_table import Table, difference
+from server.schema.model import ACCOUNT_UIDS, UPLOAD, Type, title_of
+
+MAX_TITLE_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A document's id and title, and both in the form in which they are searched."""
+
+    document_id: str
+    title: str
+    folded: str
+
+
+class Titles:
+    """Titles of the documents in the last snapshot, by content type. Thread-safe.
+
+    Reading the titles of 10,000 documents takes 60 ms. After a change, only those of changed documents are
+    read.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: dict[str, tuple[Table, dict[str, Entry]]] = {}
+
+    def of(self, snapshot: Snapshot, uid: str) -> Mapping[str, Entry]:
+        """Return the titles of a content type's documents by id."""
+        table, type_ = snapshot.tables.get(uid), snapshot.schema.types.get(uid)
+        if table is None or type_ is None or uid in (*ACCOUNT_UIDS, UPLOAD):
+            return {}
+        with self._lock:
+            known = self._known.get(uid)
+            if known is None or known[0] is not table:
+                self._known[uid] = known = table, _updated(type_, table, known)
+            return known[1]
+
+    def warm(self, snapshot: Snapshot) -> None:
+        """Read the titles of all documents, so that the first completion does not have to."""
+        for type_ in snapshot.schema.content_types:
+            self.of(snapshot, type_.uid)
+
+
+def _updated(type_: Type, table: Table, known: tuple[Table, dict[str, Entry]] | None) -> dict[str, Entry]:
+    if known is None or not _is_same_type(known[0], type_):
+        return _read(type_, table.versions.values())
+    removed, added = difference(known[0], table)
+    entries = dict(known[1])
+    for document in removed:
+        entries.pop(document.document_id, None)
+    touched = {document.document_id for document in (*removed, *added)}
+    versions = (table.versions.get((i, *at)) for i in touched for at in table.order)
+    entries.update(_read(type_, (document for document in versions if document is not None)))
+    return entries
+
+
+def _is_same_type(table: Table, type_: Type) -> bool:
+    return next((document.type is type_ for document in table.versions.values()), True)
+
+
+def _read(type_: Type, documents: Iterable[Document]) -> dict[str, Entry]:
+    chosen: dict[str, Document] = {}
+    for document in documents:
+        chosen.setdefault(document.document_id, document)
+    name = title_of(type_)
+    found = list(chosen.values())
+    titles = column_of(found, type_.position[name]) if name else [None] * len(found)
+    return {
+        document_id: _entry(document_id, title) for document_id, title in zip(chosen, titles, strict=True)
+    }
+
+
+def _entry(document_id: str, value: object) -> Entry:
+    title = " ".join(str(value or "").split())[:MAX_TITLE_CHARS]
+    return Entry(document_id, title, f"{document_id} {title}".casefold())

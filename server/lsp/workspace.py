@@ -1,0 +1,325 @@
+"""Workspace: one site that is open in the editor, with its unsaved texts.
+
+The site is read in a thread, and a second thread checks it after changes. Requests use the last finished
+view, so a keystroke never waits for the disk.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from server.errors import BifolioError, SetupError
+from server.jobs.job import Timing
+from server.jobs.runner import Runner
+from server.lsp.diagnostics import diagnostics
+from server.lsp.positions import Text, uri_of
+from server.lsp.protocol import Json
+from server.lsp.titles import Titles
+from server.lsp.view import Client, View
+from server.problems import Problem
+from server.service.opening import Mode, open_site
+from server.site.change import Change
+from server.site.check.survey import Survey
+from server.site.check.unsaved import (
+    Basis,
+    Overlay,
+    configuration_problems,
+    problems_in_text,
+    survey_unsaved,
+)
+from server.site.configure import configuration_mark, is_configuration
+from server.site.site import Site
+from server.site.watch import Watcher
+
+log = logging.getLogger("bifolio")
+
+TEXT_DELAY_S = 0.05  # After a keystroke, wait this long for the next one before the text is checked.
+SITE_DELAY_S = 0.3  # After a keystroke, wait this long before the whole site is checked.
+REST_FACTOR = 2  # In a large site, wait this many times as long as the last check of the site took.
+QUICK_CHECK_S = 0.05  # If a check of the site takes less time than this, it replaces the check of a text.
+RETRY_INTERVAL_S = 1.0  # interval for checking whether an invalid site.yaml or schema has changed
+MAX_FILES_WITH_DIAGNOSTICS = 500
+JOIN_TIMEOUT_S = 5.0
+
+Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagnostics)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """A text that is open in the editor, and its version."""
+
+    uri: str
+    text: Text
+    version: int | None = None
+
+
+class Workspace:
+    """A site that is open in the editor. `publish` sends diagnostics to the editor.
+
+    `tell` shows a message to the user, and `checked` is called after each check of the whole site.
+    """
+
+    def __init__(
+        self, root: Path, client: Client, publish: Publish, tell: Callable[[str], None], timing: Timing
+    ) -> None:
+        self.root, self._client = root, client
+        self._publish, self._tell, self._timing = publish, tell, timing
+        self.opened: dict[str, OpenText] = {}
+        self.survey = Survey(())
+        self._configuration = Survey(())
+        self._titles = Titles()
+        self._site: Site | None = None
+        self._runner: Runner | None = None
+        self._basis: tuple[int, Basis] | None = None
+        self._overlay: Overlay | None = None
+        self._published: dict[str, list[Json]] = {}
+        self._changed = threading.Condition()
+        self._text_due: dict[str, float] = {}
+        self._site_due: float | None = None
+        self._duration_s = 0.0
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lsp-check", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopping.set()
+            self._changed.notify_all()
+        if self._runner is not None:
+            self._runner.stop()
+
+    # --- texts ---------------------------------------------------------------------------------
+
+    def put(self, path: str, opened: OpenText) -> None:
+        """Add a text that was opened in the editor, or replace it after a change."""
+        with self._changed:
+            self.opened = {**self.opened, path: opened}
+            self._plan(path)
+
+    def close(self, path: str) -> None:
+        with self._changed:
+            self.opened = {other: text for other, text in self.opened.items() if other != path}
+            self._plan(None)
+
+    def saved(self) -> None:
+        """Note that the editor has saved a file. The watcher reads it; the check follows."""
+        with self._changed:
+            self._plan(None)
+
+    def _plan(self, path: str | None) -> None:
+        """Plan checks of a text and of the site. The caller must hold the lock."""
+        now = time.monotonic()
+        if path is not None:
+            self._text_due[path] = now + TEXT_DELAY_S
+        self._site_due = now + max(SITE_DELAY_S, REST_FACTOR * self._duration_s)
+        if self._duration_s < QUICK_CHECK_S:
+            self._site_due = now + TEXT_DELAY_S
+        self._changed.notify_all()
+
+    @property
+    def versions(self) -> Mapping[str, int | None]:
+        """The versions of the texts that are open in the editor, by path."""
+        return {path: opened.version for path, opened in self.opened.items()}
+
+    @property
+    def view(self) -> View | None:
+        """The last state of the site, with the current texts. None while the site has not been read."""
+        overlay, opened = self._overlay, self.opened
+        if overlay is None:
+            return None
+        texts = {path: one.text for path, one in opened.items()}
+        return View(overlay, texts, self._titles, self._client)
+
+    def current_view(self) -> View | None:
+        """Return the state of the site with the current texts. For requests that may take a while."""
+        view = self.view
+        if view is None or self._site is None:
+            return None
+        return replace(view, overlay=self._overlay_of_now())
+
+    # --- checks --------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                if self._site is None and not self._open():
+                    continue
+                path, is_site = self._wait()
+                if self._stopping.is_set():
+                    return
+                if path is not None and not is_site:
+                    self._check_text(path)
+                if is_site:
+                    self._check_site()
+            except Exception:
+                log.exception("%s can't be checked", self.root)
+                with self._changed:
+                    self._changed.wait(RETRY_INTERVAL_S)
+
+    def _open(self) -> bool:
+        """Read the site. Return whether this was possible.
+
+        If site.yaml or a schema is invalid, publish the problems, and wait until one of the files changes.
+        """
+        try:
+            site = open_site(self.root, Mode.READ).site
+        except (BifolioError, OSError) as error:
+            self._publish_broken(error)
+            return False
+        self._site = site
+        self._overlay = self._overlay_of_now()
+        with self._changed:
+            for path in self.opened:
+                self._text_due[path] = 0.0
+            self._site_due = time.monotonic() + TEXT_DELAY_S
+        self._check_texts()
+        self._runner = Runner([Watcher(site, self._timing, self._report)])
+        self._runner.start()
+        self._titles.warm(self._overlay.snapshot)
+        return True
+
+    def _publish_broken(self, error: BifolioError | OSError) -> None:
+        mark, texts = configuration_mark(self.root), self._configuration_texts()
+        if isinstance(error, SetupError):
+            self.survey = self._configuration = configuration_problems(self.root, texts)
+            self._publish_all({})
+        else:
+            log.warning("%s can't be read: %s", self.root, error)
+        opened = self.opened
+        with self._changed:
+            while (
+                not self._stopping.is_set()
+                and self.opened is opened
+                and configuration_mark(self.root) == mark
+            ):
+                self._changed.wait(RETRY_INTERVAL_S)
+
+    def _configuration_texts(self) -> dict[str, str]:
+        return {path: one.text.value for path, one in self.opened.items() if is_configuration(path)}
+
+    def _report(self, change: Change, _: float) -> None:
+        """Plan a check, because files have changed on disk. The watcher calls this method."""
+        with self._changed:
+            self._plan(None)
+            for path in self.opened:
+                self._text_due[path] = time.monotonic() + TEXT_DELAY_S
+
+    def _wait(self) -> tuple[str | None, bool]:
+        """Wait until a check is due. Return the path of the text to check, if any, and whether to check the
+        site.
+        """
+        with self._changed:
+            while not self._stopping.is_set():
+                now = time.monotonic()
+                path = min(self._text_due, key=self._text_due.__getitem__, default=None)
+                if self._site_due is not None and self._site_due <= now:
+                    self._site_due = None
+                    self._text_due.clear()
+                    return None, True
+                if path is not None and self._text_due[path] <= now:
+                    del self._text_due[path]
+                    return path, False
+                dues = [*self._text_due.values(), *([self._site_due] if self._site_due is not None else [])]
+                self._changed.wait(max(min(dues) - now, 0.0) if dues else None)
+        return None, False
+
+    def _overlay_of_now(self) -> Overlay:
+        """Return the contents of the site with the current texts."""
+        site = self._site
+        if site is None:
+            raise SetupError(str(self.root), None, "the site has not been read yet")
+        known, applied = self._basis, site.applied
+        if known is None or known[0] != applied:
+            self._basis = known = applied, Basis.of(site)
+        texts = {path: one.text.value for path, one in self.opened.items()}
+        last = self._overlay
+        if last is not None and last.basis is known[1] and last.texts == texts:
+            return last
+        return known[1].with_texts(texts)
+
+    def _check_texts(self) -> None:
+        for path in list(self.opened):
+            self._text_due.pop(path, None)
+            self._check_text(path)
+
+    def _check_text(self, path: str) -> None:
+        """Check one text, and publish its problems. Problems that involve other files stay as they were at
+        the last check of the site.
+        """
+        opened = self.opened.get(path)
+        if opened is None or is_configuration(path):
+            return
+        overlay = self._overlay = self._overlay_of_now()
+        found = problems_in_text(overlay, path)
+        if self.opened.get(path) is opened:
+            known = [problem for problem in self.survey.problems if problem.path == path]
+            self._publish_file(path, _merged(found, known), opened)
+
+    def _check_site(self) -> None:
+        began, opened = time.perf_counter(), self.opened
+        overlay = self._overlay = self._overlay_of_now()
+        self._titles.warm(overlay.snapshot)
+        found = survey_unsaved(overlay)
+        texts = self._configuration_texts()
+        if texts or overlay.basis.others:
+            self._configuration = configuration_problems(self.root, texts)
+            others = (problem for problem in found.problems if not is_configuration(problem.path))
+            problems = (*self._configuration.problems, *others)
+            found = replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
+        self._duration_s = time.perf_counter() - began
+        if self.opened is not opened:  # Another check is due already.
+            self.survey = found
+            return
+        self.survey = found
+        self._publish_all(opened)
+
+    def _publish_all(self, opened: Mapping[str, OpenText]) -> None:
+        by_path: dict[str, list[Problem]] = {path: [] for path in (*self.opened, *self._published)}
+        for problem in self.survey.problems:
+            if problem.path in by_path or len(by_path) < MAX_FILES_WITH_DIAGNOSTICS:
+                by_path.setdefault(problem.path, []).append(problem)
+        for path, problems in by_path.items():
+            self._publish_file(path, problems, self.opened.get(path))
+
+    def _publish_file(self, path: str, problems: Iterable[Problem], opened: OpenText | None) -> None:
+        text = opened.text if opened else self._text_on_disk(path)
+        shown = diagnostics(problems, path, text)
+        if self._published.get(path) == shown and not opened:
+            return
+        if shown or opened:
+            self._published[path] = shown
+        else:
+            self._published.pop(path, None)
+        uri = opened.uri if opened else uri_of(self.root / path)
+        self._publish(uri, opened.version if opened else None, shown)
+
+    def _text_on_disk(self, path: str) -> Text:
+        view = self.view
+        found = view.text(path) if view else None
+        return found or Text("")
+
+
+# rules of problems that `problems_in_text` finds
+_TEXT_RULES = frozenset(
+    {"syntax", "value", "option", "unknown-key", "dangling", "repeated-key", "draft", "unreadable"}
+)
+
+
+def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
+    """Return the problems found in a text, and the known problems with other rules.
+
+    If a problem was known at another line already, its known message is used, since it may contain a fix.
+    """
+    known = list(known)
+    messages = {(problem.rule, problem.at): problem for problem in known}
+    merged = []
+    for problem in found:
+        before = messages.get((problem.rule, problem.at))
+        same = before is not None and before.message == problem.message
+        merged.append(replace(problem, fix=before.fix) if before is not None and same else problem)
+    return [*merged, *(problem for problem in known if problem.rule not in _TEXT_RULES)]

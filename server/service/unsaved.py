@@ -1,0 +1,103 @@
+"""Plans of changes to a site whose files are partly open in an editor. The editor, not Bifolio, makes the
+changes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from server.site.check.fixes import Fix, Repair, apply_fixes
+from server.site.check.unsaved import Overlay
+from server.site.replica import State
+from server.site.writing.preparing import Prepare, SpeculativeWrite, prepare_on
+from server.storage.changeset import Changeset, WorkingTree
+from server.storage.files import Signature, size_signature
+from server.storage.read import BOM
+from server.write.renaming.rename import Rename, Renamed, rename
+
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The changes that an editor must make: for each changed file, its old and its new text, and for each
+    renamed file, its old and its new path.
+
+    The texts of a file that is also renamed are under its old path.
+    """
+
+    texts: Mapping[str, tuple[str, str]]
+    renames: Mapping[str, str]
+
+
+class _OpenFiles(WorkingTree):
+    """The files of a site. For files that are open in an editor, the editor's texts are used."""
+
+    def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
+        super().__init__(root)
+        self._texts = texts
+
+    def signature(self, path: str) -> Signature | None:
+        if path in self._texts:
+            return size_signature(len(self._texts[path]))
+        return super().signature(path)
+
+    def read(self, path: str) -> tuple[bytes, Signature]:
+        if path in self._texts:
+            data = self._texts[path].encode(errors="replace")
+            return data, size_signature(len(self._texts[path]))
+        return super().read(path)
+
+
+def plan_rename(overlay: Overlay, request: Rename) -> Plan:
+    """Return the changes that rename a document or media file and update all references to it.
+
+    Raises the errors that `rename` raises.
+    """
+    changeset, renamed = _prepare(overlay, rename, request)
+    return _plan(overlay, changeset, renamed)
+
+
+def plan_fixes(overlay: Overlay, fixes: tuple[Fix, ...]) -> Plan:
+    """Return the changes that fix problems in documents. A fix for a text that has changed since it was
+    checked is omitted.
+    """
+    changeset, _ = _prepare(overlay, apply_fixes, Repair(overlay.audit, fixes))
+    return _plan(overlay, changeset, None)
+
+
+def _prepare(
+    overlay: Overlay, prepare: Prepare[Request, Result], request: Request
+) -> tuple[Changeset, Result]:
+    basis = overlay.basis
+    state = State(basis.settings, basis.schema, overlay.snapshot)
+    changeset = Changeset(basis.root, _OpenFiles(basis.root, overlay.texts))
+    change, ahead = (prepare, request), SpeculativeWrite()
+    prepared = prepare_on(state, basis.committed, lambda *_: (), changeset, change, ahead)
+    return changeset, prepared.result
+
+
+def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Plan:
+    renames = dict(renamed.files) if renamed else {}
+    renames.update(_moved(changeset, renames))
+    old_paths = {new: old for old, new in renames.items()}
+    before = Changeset(overlay.basis.root, _OpenFiles(overlay.basis.root, overlay.texts))
+    texts = {}
+    for path, text in changeset.texts():
+        old_path = old_paths.get(path, path)
+        old = before.text(old_path)
+        if old != text:
+            texts[old_path] = (old.removeprefix(BOM), text.removeprefix(BOM))
+    return Plan(texts, renames)
+
+
+def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the paths of files that move together with a document, such as those in its folder."""
+    top = f"{changeset.root}/"
+    known = set(renames)
+    sources = (
+        (str(write.source).removeprefix(top), write.path) for write in changeset.writes() if write.source
+    )
+    return {old: new for old, new in sources if old not in known}

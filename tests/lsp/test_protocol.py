@@ -1,0 +1,254 @@
+"""The language server in a process of its own, as an editor runs it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.lsp.client import ResponseError, language_server
+from tests.sites import STRING, collection, relation, write
+
+FILES = {
+    "site.yaml": "name: A\n",
+    **collection("author", {"name": {**STRING, "required": True}}),
+    **collection(
+        "article",
+        {
+            "title": STRING,
+            "author": relation("manyToOne", "author"),
+            "kind": {"type": "enumeration", "enum": ["news", "essay"]},
+        },
+    ),
+    "content/authors/ann.yaml": "name: Ann\n",
+    "content/articles/a.md": "---\ntitle: A\nauthor: ann\n---\nText\n",
+}
+ARTICLE = "content/articles/a.md"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def messages(diagnostics: list[dict[str, str]]) -> list[str]:
+    return [one["message"] for one in diagnostics]
+
+
+def test_a_text_is_checked_while_it_is_typed(root: Path) -> None:
+    with language_server(root) as client:
+        assert client.start()["serverInfo"]["name"] == "bifolio"
+        assert client.open(ARTICLE) == []
+        client.change(ARTICLE, "---\ntitle: A\nauthor: bob\n---\nText\n")
+        [found] = client.until_diagnosed(ARTICLE, bool)
+        assert found["code"] == "dangling"
+        assert found["range"] == {"start": {"line": 2, "character": 8}, "end": {"line": 2, "character": 11}}
+        client.change(ARTICLE, "---\ntitle: A\nauthor: ann\n---\nText\n")
+        assert client.diagnostics(ARTICLE) == []
+        assert client.stop() == 0
+        assert client.errors == b""
+
+
+def test_changes_of_other_files_on_disk_are_followed(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        (root / "content/authors/ann.yaml").rename(root / "content/authors/anna.yaml")
+        client.until_diagnosed(ARTICLE, bool)
+        (root / "content/authors/anna.yaml").rename(root / "content/authors/ann.yaml")
+        count = len(client.messages)
+        client.wait(lambda m: m.get("params", {}).get("diagnostics") == [], count)
+
+
+def test_a_fix_is_offered_for_its_problem_and_for_the_whole_file(root: Path) -> None:
+    text = "---\ntitle: A\nauthor: Ann\nkind: News\n---\nText\n"
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE, text)
+        client.until_diagnosed(ARTICLE, lambda found: sum("--fix" in one for one in found) == 2)
+        request = client.at(ARTICLE, 0, 0, context={"diagnostics": []})
+        request["range"] = {"start": {"line": 2, "character": 9}, "end": {"line": 2, "character": 9}}
+        fix, fix_all = client.ask("textDocument/codeAction", request)
+        assert (fix["title"], fix["isPreferred"]) == ('Change to "ann"', True)
+        [change] = fix["edit"]["documentChanges"]
+        assert change["textDocument"] == {"uri": client.uri(ARTICLE), "version": 1}
+        assert apply_edits(text, change["edits"]) == text.replace("Ann", "ann")
+        [change] = fix_all["edit"]["documentChanges"]
+        assert apply_edits(text, change["edits"]) == text.replace("Ann", "ann").replace("News", "news")
+        assert (root / ARTICLE).read_text() == FILES[ARTICLE]  # nothing is written
+
+
+def apply_edits(text: str, edits: list[dict[str, dict[str, dict[str, int]]]]) -> str:
+    """Apply edits to a text, as an editor does."""
+    lines = text.splitlines(keepends=True)
+    for edit in sorted(edits, key=lambda e: str(e["range"]["start"]), reverse=True):
+        start, end = (
+            sum(map(len, lines[: at["line"]])) + at["character"]
+            for at in (edit["range"]["start"], edit["range"]["end"])
+        )
+        text = text[:start] + str(edit["newText"]) + text[end:]
+        lines = text.splitlines(keepends=True)
+    return text
+
+
+def test_invalid_settings_and_schemas_are_shown_until_they_are_mended(root: Path) -> None:
+    (root / "site.yaml").write_text("nam: A\n")
+    with language_server(root) as client:
+        client.start()
+        [found] = client.until_diagnosed("site.yaml", bool)
+        assert found["message"] == 'unknown key "nam". Did you mean "name"?'
+        (root / "site.yaml").write_text("name: A\n")
+        client.until_diagnosed("site.yaml", lambda found: not found)
+        assert client.open(ARTICLE, "---\ntitle: A\nauthor: bob\n---\n") != []
+
+
+def test_unsaved_settings_are_checked(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open("site.yaml")
+        client.change("site.yaml", "name: A\ncolour: red\n")
+        [found] = client.until_diagnosed("site.yaml", bool)
+        assert (found["code"], found["range"]["start"]["line"]) == ("settings", 1)
+
+
+def test_files_outside_of_sites_have_no_diagnostics(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    with language_server(other) as client:
+        client.start()
+        document = {"uri": client.uri("a.md"), "languageId": "markdown", "version": 1, "text": "---\na: [\n"}
+        client.notify("textDocument/didOpen", {"textDocument": document})
+        position = client.at("a.md", 1, 3)
+        assert client.ask("textDocument/codeAction", {**position, "range": {}, "context": {}}) == []
+        assert not [one for one in client.messages if one.get("method")]
+        assert client.stop() == 0
+
+
+def test_two_sites_are_open_at_once(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    write(other, {**FILES, "content/authors/bob.yaml": "name: Bob\n"})
+    text = "---\ntitle: A\nauthor: bob\n---\n"
+    with language_server(root) as client:
+        client.start(folders=[root, other])
+        assert len(client.open(ARTICLE, text)) == 1
+        client.folder = other
+        assert client.open(ARTICLE, text) == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"{", b"[]", b"3", b'{"method": 3}', b'{"id": {}, "method": "x"}', b"\xff\xfe", b"",
+        b'{"method": "textDocument/didChange", "params": {"textDocument": {"uri": "file:///x"}}}',
+        b'{"method": "textDocument/didOpen", "params": {"textDocument": {"uri": "nonsense:\\u0000"}}}',
+        b'{"method": "textDocument/didChange", "params": []}',
+        b'{"method": "workspace/didChangeWorkspaceFolders", "params": {"event": {"added": [1]}}}',
+    ],
+)  # fmt: skip
+def test_invalid_messages_are_skipped(root: Path, data: bytes) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.send_bytes(data)
+        assert client.open(ARTICLE) == []
+        assert client.stop() == 0
+        assert b"Traceback" not in client.errors
+
+
+def test_reading_goes_on_after_an_invalid_header(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        assert client.process.stdin is not None
+        client.process.stdin.write(b"nonsense\r\n\r\nContent-Length: many\r\n\r\n{}\r\n")
+        assert client.open(ARTICLE) == []
+
+
+def test_requests_are_refused_before_initialize_and_after_shutdown(root: Path) -> None:
+    with language_server(root) as client:
+        with pytest.raises(ResponseError, match="initialize"):
+            client.ask("textDocument/codeAction", {})
+        client.start()
+        with pytest.raises(ResponseError, match="not supported"):
+            client.ask("textDocument/unknown", {})
+        with pytest.raises(ResponseError, match="uri"):
+            client.ask("textDocument/codeAction", {"textDocument": 3})
+        client.ask("shutdown")
+        with pytest.raises(ResponseError, match="shut down"):
+            client.ask("textDocument/codeAction", {})
+        client.notify("exit", {})
+        assert client.process.wait(60) == 0
+
+
+def test_a_cancelled_request_is_answered_with_its_error(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        ids = [client.begin("textDocument/codeAction", client.at(ARTICLE, 0, 0, range={})) for _ in range(50)]
+        client.notify("$/cancelRequest", {"id": ids[-1]})
+        answer = client.wait(lambda m: m.get("id") == ids[-1])
+        assert "result" in answer or answer["error"]["code"] == -32800
+
+
+def test_the_end_of_the_input_ends_the_server(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        assert client.process.stdin is not None
+        client.process.stdin.close()
+        assert client.process.wait(60) == 1
+
+
+def test_the_folder_of_a_site_can_disappear(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        shutil.rmtree(root)
+        client.change(ARTICLE, "---\nauthor: bob\n---\n")
+        client.until_diagnosed(ARTICLE, bool)
+        assert client.stop() == 0
+        assert b"Traceback" not in client.errors
+
+
+def test_positions_outside_of_the_text_are_accepted(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        client.versions[ARTICLE] = 2
+        far = {"line": 10**9, "character": 10**9}
+        changes = [
+            {"range": {"start": far, "end": far}, "text": "more"},
+            {"range": {"start": {"line": -3, "character": "x"}, "end": None}, "text": ""},
+            {
+                "range": {"start": {"line": 2, "character": 8}, "end": {"line": 2, "character": 11}},
+                "text": "bob",
+            },
+        ]
+        document = {"uri": client.uri(ARTICLE), "version": 2}
+        client.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+        [found] = client.until_diagnosed(ARTICLE, bool)
+        assert "bob" in found["message"]
+
+
+def test_a_document_of_five_megabytes_is_checked(root: Path) -> None:
+    text = "---\ntitle: A\nauthor: bob\n---\n" + "Some words.\n" * 420_000
+    with language_server(root) as client:
+        client.start()
+        assert len(client.open(ARTICLE, text)) == 1
+        client.change(ARTICLE, json.loads(json.dumps(text.replace("bob", "ann"))))
+        client.until_diagnosed(ARTICLE, lambda found: not found)
+
+
+def test_a_site_can_be_named(root: Path) -> None:
+    with language_server(None, "--site", str(root)) as client:
+        client.folder = root
+        client.start(folders=[])
+        assert client.open(ARTICLE) == []
+
+
+def test_text_units_are_those_of_utf_16(root: Path) -> None:
+    text = "---\ntitle: A\nkind: 🌊é🌊x\n---\n"
+    with language_server(root) as client:
+        client.start()
+        [found] = client.open(ARTICLE, text)
+        assert found["range"] == {"start": {"line": 2, "character": 6}, "end": {"line": 2, "character": 12}}
