@@ -14,7 +14,13 @@ from typing import Any, BinaryIO
 from server import __version__
 from server.errors import ApiError, BifolioError
 from server.jobs.job import Timing
+from server.lsp.completion import complete, resolve
 from server.lsp.diagnostics import FIX_ALL, QUICK_FIX, code_actions
+from server.lsp.hover import hover
+from server.lsp.inlay_hints import inlay_hints
+from server.lsp.navigation import definition, document_links, documents_by_title, references
+from server.lsp.new_document import NEW_DOCUMENT, new_document
+from server.lsp.outline import folding, outline
 from server.lsp.positions import path_of
 from server.lsp.protocol import (
     INTERNAL_ERROR,
@@ -31,6 +37,7 @@ from server.lsp.protocol import (
     RequestError,
     RequestId,
 )
+from server.lsp.renaming import prepare_rename, rename, will_rename
 from server.lsp.session import Session
 from server.lsp.view import Client, View
 from server.lsp.workspace import Workspace
@@ -42,14 +49,49 @@ CAPABILITIES: Json = {
     "positionEncoding": "utf-16",
     "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
     "codeActionProvider": {"codeActionKinds": [QUICK_FIX, FIX_ALL]},
-    "workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}},
+    "completionProvider": {
+        "triggerCharacters": [":", " ", "[", '"', "'", "/", "(", "#", ","],
+        "resolveProvider": True,
+    },
+    "hoverProvider": True,
+    "definitionProvider": True,
+    "referencesProvider": True,
+    "documentLinkProvider": {},
+    "documentSymbolProvider": True,
+    "workspaceSymbolProvider": True,
+    "foldingRangeProvider": True,
+    "inlayHintProvider": True,
+    "renameProvider": {"prepareProvider": True},
+    "executeCommandProvider": {"commands": [NEW_DOCUMENT]},
+    "workspace": {
+        "workspaceFolders": {"supported": True, "changeNotifications": True},
+        "fileOperations": {"willRename": {"filters": [{"scheme": "file", "pattern": {"glob": "**/*.*"}}]}},
+    },
 }
 
 # Arguments: the view of the site, the path of the file, and the parameters of the request.
 Feature = Callable[[View, str, Json], Any]
-FEATURES: Mapping[str, Feature] = {}
-# Features that may take longer than a keystroke may wait. They run in a thread of their own.
-SLOW_FEATURES: Mapping[str, Feature] = {}
+FEATURES: Mapping[str, Feature] = {
+    "textDocument/completion": complete,
+    "textDocument/hover": hover,
+    "textDocument/definition": definition,
+    "textDocument/documentLink": document_links,
+    "textDocument/documentSymbol": outline,
+    "textDocument/foldingRange": folding,
+    "textDocument/inlayHint": inlay_hints,
+    "textDocument/prepareRename": prepare_rename,
+}
+# Requests that may take longer than a keystroke may wait. A separate thread handles them.
+SLOW_REQUESTS = frozenset(
+    {
+        "textDocument/codeAction",
+        "textDocument/references",
+        "textDocument/rename",
+        "workspace/executeCommand",
+        "workspace/symbol",
+        "workspace/willRenameFiles",
+    }
+)
 
 
 class Server:
@@ -102,7 +144,7 @@ class Server:
             except Exception:
                 log.exception("the notification %s can't be handled", message.method)
             return
-        if message.method in SLOW_FEATURES or message.method == "textDocument/codeAction":
+        if message.method in SLOW_REQUESTS:
             self._slow.submit(self._respond, message.id, message.method, params)
         else:
             self._respond(message.id, message.method, params)
@@ -139,16 +181,14 @@ class Server:
             return None
         if self._is_shut_down:
             raise RequestError(INVALID_REQUEST, "the server has been shut down")
-        if method == "textDocument/codeAction":
-            return self._code_actions(params)
-        feature = FEATURES.get(method) or SLOW_FEATURES.get(method)
+        if handler := self._handlers.get(method):
+            return handler(params)
+        feature = FEATURES.get(method)
         if feature is None:
             raise RequestError(METHOD_NOT_FOUND, f"{method} is not supported")
         found = self._file(params)
-        view = None
-        if found is not None:
-            view = found[0].current_view() if method in SLOW_FEATURES else found[0].view
-        return feature(view, found[1], params) if found is not None and view is not None else None
+        view = found[0].view if found else None
+        return feature(view, found[1], params) if found and view else None
 
     def _file(self, params: Json) -> tuple[Workspace, str] | None:
         document = params.get("textDocument")
@@ -169,23 +209,85 @@ class Server:
             "serverInfo": {"name": "bifolio", "version": __version__},
         }
 
-    def _code_actions(self, params: Json) -> list[Json]:
+    @property
+    def _handlers(self) -> Mapping[str, Callable[[Json], Any]]:
+        return {
+            "completionItem/resolve": self._resolve,
+            "textDocument/codeAction": self._code_actions,
+            "textDocument/references": self._references,
+            "textDocument/rename": self._rename,
+            "workspace/executeCommand": self._execute,
+            "workspace/symbol": self._symbols,
+            "workspace/willRenameFiles": self._will_rename,
+        }
+
+    def _resolve(self, item: Json) -> Json:
+        data = item.get("data")
+        found = self._session.find(data.get("uri")) if isinstance(data, dict) else None
+        view = found[0].view if found else None
+        if text := resolve(view, data) if view else "":
+            item["documentation"] = {"kind": "markdown", "value": text}
+        return item
+
+    def _current(self, params: Json) -> tuple[Workspace, View, str] | None:
+        """Return the site that a request is about, with the current texts, and the path of the file."""
         found = self._file(params)
         view = found[0].current_view() if found else None
-        if found is None:
+        return (found[0], view, found[1]) if found and view else None
+
+    def _code_actions(self, params: Json) -> list[Json]:
+        found, range_ = self._current(params), params.get("range")
+        text = found[1].text(found[2]) if found else None
+        if found is None or text is None or not isinstance(range_, dict):
             return []
-        workspace, path = found
-        if view is None:
-            return []
-        text = view.text(path)
-        range_ = params.get("range")
-        if text is None or not isinstance(range_, dict):
-            return []
+        workspace, view, path = found
         span = text.index(range_.get("start")), text.index(range_.get("end"))
         context = params.get("context")
         only = context.get("only") if isinstance(context, dict) else None
         kinds = only if isinstance(only, list) else []
         return code_actions(view, path, span, workspace.survey, workspace.versions, kinds)
+
+    def _references(self, params: Json) -> list[Json]:
+        found = self._current(params)
+        return references(found[1], found[2], params) if found else []
+
+    def _rename(self, params: Json) -> Json:
+        found = self._current(params)
+        if found is None:
+            raise RequestError(REQUEST_FAILED, "the file belongs to no site, or the site is still being read")
+        return rename(found[1], found[2], params, found[0].versions)
+
+    def _symbols(self, params: Json) -> list[Json]:
+        views = [workspace.view for workspace in list(self._session.workspaces.values())]
+        query = str(params.get("query", ""))
+        return [symbol for view in views if view for symbol in documents_by_title(view, query)]
+
+    def _will_rename(self, params: Json) -> Json | None:
+        files = params.get("files")
+        first = files[0] if isinstance(files, list) and files and isinstance(files[0], dict) else {}
+        found = self._session.find(first.get("oldUri"))
+        view = found[0].current_view() if found else None
+        return will_rename(view, files, found[0].versions) if found and view else None
+
+    def _execute(self, params: Json) -> None:
+        arguments = params.get("arguments")
+        given = arguments[0] if isinstance(arguments, list) and arguments else None
+        if params.get("command") != NEW_DOCUMENT or not isinstance(given, dict):
+            raise RequestError(
+                INVALID_PARAMS, f"the only command is {NEW_DOCUMENT}, with a mapping as argument"
+            )
+        if not self._session.client.creates_files:
+            raise RequestError(REQUEST_FAILED, "your editor can't create files for a language server")
+        workspaces = list(self._session.workspaces.values())
+        found = self._session.find(given["uri"]) if "uri" in given else None
+        workspace = found[0] if found else workspaces[0] if workspaces else None
+        view = workspace.current_view() if workspace else None
+        if view is None:
+            raise RequestError(REQUEST_FAILED, "no site is open")
+        edit, uri = new_document(view, given)
+        self.writer.request("workspace/applyEdit", {"label": "New document", "edit": edit})
+        if self._session.client.shows_documents:
+            self.writer.request("window/showDocument", {"uri": uri, "takeFocus": True})
 
     # --- notifications -------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ class Source:
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path of keys, and the document or media file to which its value refers."""
+        """Return the attribute at a path of keys, and the document or media file that its value names."""
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)
         if attribute is None and path and path[-1] == "documentId":  # {__type: …, documentId: …}

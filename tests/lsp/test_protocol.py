@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lsp.client import ResponseError, language_server
+from tests.lsp.edits import apply_edits
 from tests.sites import STRING, collection, relation, write
 
 FILES = {
@@ -77,19 +78,6 @@ def test_a_fix_is_offered_for_its_problem_and_for_the_whole_file(root: Path) -> 
         [change] = fix_all["edit"]["documentChanges"]
         assert apply_edits(text, change["edits"]) == text.replace("Ann", "ann").replace("News", "news")
         assert (root / ARTICLE).read_text() == FILES[ARTICLE]  # nothing is written
-
-
-def apply_edits(text: str, edits: list[dict[str, dict[str, dict[str, int]]]]) -> str:
-    """Apply edits to a text, as an editor does."""
-    lines = text.splitlines(keepends=True)
-    for edit in sorted(edits, key=lambda e: str(e["range"]["start"]), reverse=True):
-        start, end = (
-            sum(map(len, lines[: at["line"]])) + at["character"]
-            for at in (edit["range"]["start"], edit["range"]["end"])
-        )
-        text = text[:start] + str(edit["newText"]) + text[end:]
-        lines = text.splitlines(keepends=True)
-    return text
 
 
 def test_invalid_settings_and_schemas_are_shown_until_they_are_mended(root: Path) -> None:

@@ -1,0 +1,330 @@
+"""Completion of keys and values in document files."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from server.documents.document import Document
+from server.formats.json import json_text
+from server.formats.text_positions import KeyPath
+from server.index.dangling import MEDIA, Key
+from server.lsp.configuration import complete_configuration
+from server.lsp.describe import FILE_KEYS, describe_key, describe_target, describe_type, kind, measurements
+from server.lsp.insertion import Insertion
+from server.lsp.keys import Cursor, cursor_at, siblings
+from server.lsp.markdown import complete_link
+from server.lsp.new_document import skeleton
+from server.lsp.protocol import Json
+from server.lsp.view import Source, View
+from server.schema.model import Attribute, Type
+from server.site.configure import is_configuration
+from server.storage.media import mime_type
+
+MAX_ITEMS = 100  # Longer lists are filtered again after the next letter.
+
+# kinds of items in the protocol
+_PROPERTY, _VALUE, _ENUM, _FILE, _REFERENCE, _SNIPPET = 10, 12, 13, 17, 18, 15
+_PREFIXES: Mapping[str, str] = {"images": "image/", "videos": "video/", "audios": "audio/"}
+NOTHING: Json = {"isIncomplete": False, "items": []}
+
+
+def complete(view: View, path: str, params: Json) -> Json:
+    """Return what can be typed at a position of a document file."""
+    if is_configuration(path):
+        return complete_configuration(view, path, params)
+    source = view.source(path)
+    if source is None:
+        return NOTHING
+    index = source.text.index(params.get("position"))
+    if not source.text.value.strip():
+        return _listed(source, [_whole_document(view, source)])
+    cursor = cursor_at(path, source.text.value, index)
+    if cursor is None:
+        return NOTHING
+    if cursor.role == "body":
+        return complete_link(view, source, index)
+    return _Completion(view, source, cursor).items()
+
+
+def resolve(view: View, data: Any) -> str:
+    """Return the description of an item that `complete` returned. `data` is the item's data."""
+    found = data.get("key") if isinstance(data, dict) else None
+    if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
+        return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
+    return ""
+
+
+def _listed(source: Source, items: Iterable[Json], *, is_incomplete: bool = False) -> Json:
+    return {"isIncomplete": is_incomplete, "items": list(items)}
+
+
+def _whole_document(view: View, source: Source) -> Json:
+    text = skeleton(view, source.path, source.claim)
+    span = (0, len(source.text.value))
+    return {
+        "label": f"new {source.claim.type.singular}",
+        "kind": _SNIPPET,
+        "detail": "all attributes of the content type",
+        "filterText": source.text.value,
+        "textEdit": {"range": source.text.range(span), "newText": text},
+        "insertTextMode": 1,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Completion:
+    """Completion at one place of a document file."""
+
+    view: View
+    source: Source
+    cursor: Cursor
+
+    @property
+    def _insert(self) -> Insertion:
+        return Insertion(self.source.text, self.cursor, self.view.client.snippets)
+
+    def items(self) -> Json:
+        cursor, source = self.cursor, self.source
+        attribute = source.attribute_at(cursor.path) if cursor.path else None
+        if cursor.role == "value":
+            return self._values(attribute, "")
+        if attribute is not None and (attribute.has_targets or attribute.type == "enumeration"):
+            return self._values(attribute, "" if cursor.role == "item" else "- ")
+        is_list = attribute is not None and attribute.to_many and cursor.path[-1:] == (attribute.name,)
+        if attribute is not None and attribute.holds_components and is_list:
+            return self._entries(attribute, "- " if cursor.style == "yaml" else "")
+        type_ = source.type_at(cursor.path)
+        if attribute is not None and attribute.type == "dynamiczone" and type_ is None:
+            return self._entries(attribute, "")
+        return _listed(source, self._keys(type_)) if type_ else NOTHING
+
+    # --- keys ----------------------------------------------------------------------------------
+
+    def _keys(self, type_: Type) -> Iterator[Json]:
+        known = siblings(self.source.nodes, self.cursor)
+        is_top = not self.cursor.path
+        body = type_.body if is_top and self.source.text.value.lstrip()[:1] in "-+{" else None
+        names = [n for n, a in type_.attributes.items() if n not in known and not a.derived and n != body]
+        others = [name for name in FILE_KEYS if not name.startswith("_") and name != "locale"]
+        if type_.draft_key and is_top:
+            others.append(type_.draft_key.name)
+        if is_top:
+            names += [name for name in others if name not in known]
+        required = [n for n in names if n in type_.attributes and type_.attributes[n].required]
+        for order, name in enumerate(dict.fromkeys((*required, *names))):
+            attribute = type_.attributes.get(name)
+            yield {
+                "label": name,
+                "kind": _PROPERTY,
+                "detail": kind(attribute) if attribute else "",
+                "documentation": {"kind": "markdown", "value": describe_key(type_, name)},
+                "sortText": f"{order:04}",
+                **self._insert.key(name, self._after_key(attribute)),
+            }
+
+    def _after_key(self, attribute: Attribute | None) -> str:
+        """Return the text after a new key, as a snippet."""
+        style, indent = self.cursor.style, " " * (self.cursor.indent + 2)
+        many = attribute is not None and attribute.to_many
+        if style == "json" or style == "toml" or style == "flow":
+            texts = ("string", "date")
+            quoted = attribute is None or attribute.group in texts or attribute.has_targets
+            value = "$0" if style == "flow" or not quoted else '"$0"'
+            if attribute is not None and attribute.holds_components:
+                value = "{$0\\}"
+            return f"[{value}]" if many else value
+        if attribute is not None and attribute.holds_components:
+            return f"\n{indent}- $0" if many else f"\n{indent}$0"
+        return "[$0]" if many else "$0"
+
+    # --- entries of dynamic zones and lists ----------------------------------------------------
+
+    def _entries(self, attribute: Attribute, dash: str) -> Json:
+        """Return an item with a skeleton for each component that a list of components can contain."""
+        uids = [attribute.component] if attribute.component else list(attribute.components)
+        types = (self.view.schema.types.get(uid or "") for uid in uids)
+        return _listed(self.source, (self._entry(attribute, t, dash) for t in types if t is not None))
+
+    def _entry(self, attribute: Attribute, type_: Type, dash: str) -> Json:
+        is_zone = attribute.type == "dynamiczone"
+        indent = " " * (self.cursor.indent + len(dash))
+        names = [name for name, a in type_.attributes.items() if not a.derived]
+        if self.cursor.style == "yaml":
+            lines = [f"__component: {type_.uid}"] if is_zone else []
+            lines += [f"{name}: ${{{n}}}" for n, name in enumerate(names, start=1)]
+            after = dash + f"\n{indent}".join(lines)
+        else:
+            mark = " = " if self.cursor.style == "toml" else ": "
+            quote = '"' if self.cursor.style == "json" else ""
+            pairs = [f'{quote}__component{quote}{mark}"{type_.uid}"'] if is_zone else []
+            pairs += [f"{quote}{name}{quote}{mark}${{{n}}}" for n, name in enumerate(names, start=1)]
+            after = "{" + ", ".join(pairs) + "\\}"
+        if not self.view.client.snippets:
+            after = re.sub(r"\$\{\d+\}", "", after).replace("\\}", "}")
+        return {
+            "label": type_.uid,
+            "kind": _SNIPPET,
+            "detail": type_.display,
+            "documentation": {"kind": "markdown", "value": describe_type(type_)},
+            **self._insert.edit(self.cursor.span, "", after),
+        }
+
+    # --- values --------------------------------------------------------------------------------
+
+    def _values(self, attribute: Attribute | None, before: str) -> Json:
+        name = self.cursor.path[-1] if self.cursor.path else ""
+        if attribute is None:
+            return self._system_values(str(name), before)
+        if attribute.type == "relation":
+            return self._targets(attribute, before) if not attribute.derived else NOTHING
+        if attribute.type == "media":
+            return self._files(attribute, before)
+        if attribute.holds_components and attribute.to_many:
+            return self._entries(attribute, "- " if self.cursor.style == "yaml" else "")
+        words: Iterable[str] = ()
+        if attribute.type == "enumeration":
+            words = attribute.enum
+        elif attribute.type == "boolean":
+            words = ("true", "false")
+        elif attribute.type == "date":
+            words = (date.today().isoformat(),)
+        elif attribute.default is not None and isinstance(attribute.default, str):
+            words = (attribute.default,)
+        return _listed(self.source, self._words(words, before, raw=attribute.type == "boolean"))
+
+    def _system_values(self, name: str, before: str) -> Json:
+        """Return the values of keys that are not attributes."""
+        source, path = self.source, self.cursor.path
+        words: Iterable[str] = ()
+        parent = source.attribute_at(path[:-1]) if path else None
+        key = source.claim.type.draft_key
+        if name == "__component" and parent is not None:
+            words = parent.components
+        elif name == "__type":
+            words = [type_.uid for type_ in self.view.schema.content_types]
+        elif name == "locale" and len(path) == 1:
+            words = self.view.settings.locales.available
+        elif key is not None and path == (key.name,):
+            both = (True, False) if isinstance(key.value, bool) else (key.value,)
+            return _listed(source, self._words([str(one).lower() for one in both], before, raw=True))
+        elif name == "documentId" and parent is not None and parent.morph:
+            uid = source.value((*path[:-1], "__type"))
+            return self._documents([uid] if uid else [], before, with_type=False)
+        return _listed(source, self._words(words, before))
+
+    def _words(self, words: Iterable[str], before: str, *, raw: bool = False) -> Iterator[Json]:
+        for order, word in enumerate(words):
+            new = word if raw else self._insert.spelled(word)
+            types = self.view.schema.types
+            documentation = (
+                {"kind": "markdown", "value": describe_type(types[word])} if word in types else None
+            )
+            item = {
+                "label": word,
+                "kind": _ENUM,
+                "sortText": f"{order:04}",
+                **self._insert.value(new, before),
+            }
+            yield {**item, "documentation": documentation} if documentation else item
+
+    # --- documents and media files -------------------------------------------------------------
+
+    def _targets(self, attribute: Attribute, before: str) -> Json:
+        if attribute.polymorphic:
+            uids = [type_.uid for type_ in self.view.schema.content_types]
+            return self._documents(uids, before, with_type=True)
+        return self._documents([attribute.target or ""], before, with_type=False)
+
+    def _documents(self, uids: Iterable[str], before: str, *, with_type: bool) -> Json:
+        query = self.cursor.prefix.strip().casefold()
+        taken = self._taken()
+        found: list[tuple[int, str, str]] = []
+        titles = {uid: self.view.titles.of(self.view.snapshot, uid) for uid in uids}
+        for uid, entries in titles.items():
+            for document_id, entry in entries.items():
+                if query in entry.folded and document_id not in taken:
+                    found.append((_rank(entry.folded, document_id, query), document_id, uid))
+        count = len(found)
+        found = sorted(found)[:MAX_ITEMS]
+        items = []
+        for order, (_, document_id, uid) in enumerate(found):
+            title = titles[uid][document_id].title
+            new = self._morph(uid, document_id) if with_type else self._insert.spelled(document_id)
+            items.append(
+                {
+                    "label": document_id,
+                    "labelDetails": {"description": title},
+                    "kind": _REFERENCE,
+                    "detail": title or uid,
+                    "filterText": f"{document_id} {title}",
+                    "sortText": f"{order:04}",
+                    "data": self._data((uid, document_id)),
+                    **self._insert.value(new, before),
+                }
+            )
+        return _listed(self.source, items, is_incomplete=count > MAX_ITEMS)
+
+    def _data(self, key: Key) -> Json:
+        return {
+            "uri": self.view.uri(self.source.path),
+            "key": list(key),
+            "locale": self.source.claim.locale,
+        }
+
+    def _morph(self, uid: str, document_id: str) -> str:
+        if self.cursor.style == "json":
+            return f'{{"__type": "{uid}", "documentId": {json_text(document_id)}}}'
+        if self.cursor.style == "toml":
+            return f'{{__type = "{uid}", documentId = {json_text(document_id)}}}'
+        return f"{{__type: {uid}, documentId: {document_id}}}"
+
+    def _taken(self) -> set[str]:
+        """Return the values of the list in which the cursor is, except the one at the cursor."""
+        path: KeyPath = self.cursor.path
+        parent = path[:-1] if path and isinstance(path[-1], int) else path
+        return {
+            self.source.value(node.path)
+            for node in self.source.nodes
+            if node.path[:-1] == parent
+            and node.value
+            and isinstance(node.path[-1], int)
+            and not node.value[0] <= self.cursor.span[1] <= node.value[1]
+        }
+
+    def _files(self, attribute: Attribute, before: str) -> Json:
+        query, taken = self.cursor.prefix.strip().casefold(), self._taken()
+        found = [
+            (_rank(name.casefold(), name, query), name)
+            for name in self.view.snapshot.media
+            if query in name.casefold() and name not in taken and _is_allowed(attribute, name)
+        ]
+        items = []
+        for order, (_, name) in enumerate(sorted(found)[:MAX_ITEMS]):
+            file: Document = self.view.snapshot.media[name]
+            items.append(
+                {
+                    "label": name,
+                    "kind": _FILE,
+                    "detail": measurements(file),
+                    "sortText": f"{order:04}",
+                    "data": self._data((MEDIA, name)),
+                    **self._insert.value(self._insert.spelled(name), before),
+                }
+            )
+        return _listed(self.source, items, is_incomplete=len(found) > MAX_ITEMS)
+
+
+def _rank(folded: str, name: str, query: str) -> int:
+    """Return the place of an item among others: names that begin with the typed text come first."""
+    if not query or name.casefold().startswith(query):
+        return 0
+    return 1 if f" {query}" in f" {folded.replace('-', ' ')}" else 2
+
+
+def _is_allowed(attribute: Attribute, name: str) -> bool:
+    if not attribute.allowed_types or "files" in attribute.allowed_types:
+        return True
+    kinds = tuple(_PREFIXES[allowed] for allowed in attribute.allowed_types if allowed in _PREFIXES)
+    return mime_type(name).startswith(kinds)

@@ -1,0 +1,296 @@
+"""Completion, hover and definitions in site.yaml and in the schemas in content-types/."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from server.config.model import FILE, KEYS, known_actions
+from server.config.sections import SERVE_MODES, TYPE_KEYS
+from server.formats.text_positions import KeyPath
+from server.lsp.flow import Node
+from server.lsp.insertion import Insertion
+from server.lsp.keys import Cursor, cursor_at, nodes_of, siblings
+from server.lsp.positions import Text
+from server.lsp.protocol import Json
+from server.lsp.view import View
+from server.problems import RULES
+from server.schema.load import FORMATS, FRONT_MATTER
+from server.schema.model import ATTRIBUTE_TYPES, RELATIONS
+from server.schema.spelling import ATTRIBUTE_KEYS, I18N_KEYS, INFO_KEYS, OPTION_KEYS, TOP_KEYS
+
+_PROPERTY, _ENUM = 10, 13
+Words = Mapping[str, str]  # words with their descriptions
+
+# values of settings, by the kind of the setting
+_SETTING_WORDS: Mapping[str, Iterable[str]] = {
+    "flag": ("true", "false"),
+    "choice": ("reject", "allow"),
+    "format": ("v5", "v4"),
+    "timestamps": ("file", "git"),
+    "commit": ("each", "off"),
+    "push": ("before", "after", "off"),
+    "follow": ("off",),
+    "serve": SERVE_MODES,
+}
+# descriptions of the keys in schemas
+SCHEMA_KEYS: Words = {
+    "kind": "`collectionType` for a list of documents, or `singleType` for one document.",
+    "info": "The names of the content type.",
+    "singularName": "The name in permissions and uids, such as `article`.",
+    "pluralName": "The name in URLs and folders, such as `articles`.",
+    "displayName": "The name in the studio.",
+    "description": "A sentence that explains the content type or attribute.",
+    "options": "Drafts, files and formats of the content type.",
+    "draftAndPublish": "Whether documents can be drafts.",
+    "files": "The paths of the documents' files, such as `docs/{name}.md`.",
+    "format": "The format of new files.",
+    "frontMatter": "The format of front matter in new files.",
+    "draftWhen": "The key and value that mark a file as a draft, such as `{draft: true}`.",
+    "body": "The attribute that contains the text below the front matter.",
+    "otherKeys": "The `json` attribute that collects keys which are not attributes.",
+    "fileName": "The names of new files, such as `{date}-{slug}`.",
+    "attributes": "The attributes, by name.",
+    "type": "The type of the attribute's values.",
+    "required": "Whether a published document must have a value.",
+    "unique": "Whether each value may occur in only one document.",
+    "private": "Whether responses omit the attribute.",
+    "default": "The value of documents that contain no value.",
+    "min": "The smallest number, or the lowest number of entries.",
+    "max": "The largest number, or the highest number of entries.",
+    "minLength": "The minimum number of characters.",
+    "maxLength": "The maximum number of characters.",
+    "regex": "A regular expression that each value must match.",
+    "enum": "The allowed values.",
+    "targetField": "The attribute from which a `uid` is usually made.",
+    "relation": "How many documents can be on each side.",
+    "target": "The uid of the content type to which the relation refers.",
+    "inversedBy": "The attribute of the target that shows the other side of the relation.",
+    "mappedBy": "The attribute of the target in which the relation is stored.",
+    "component": "The uid of the component, such as `shared.seo`.",
+    "components": "The uids of the components that the dynamic zone can contain.",
+    "repeatable": "Whether the value is a list of components.",
+    "multiple": "Whether the value is a list of files.",
+    "allowedTypes": "The kinds of files: `images`, `videos`, `audios`, `files`.",
+    "pluginOptions": "`i18n.localized` makes a content type or attribute localized.",
+    "localized": "Whether each locale has its own documents or values.",
+}
+_FLAGS = frozenset(
+    {"required", "unique", "private", "repeatable", "multiple", "draftAndPublish", "localized"}
+)
+
+
+def complete_configuration(view: View, path: str, params: Json) -> Json:
+    """Return what can be typed at a position of site.yaml or a schema."""
+    text = view.text(path)
+    index = text.index(params.get("position")) if text else 0
+    cursor = cursor_at(path, text.value, index) if text else None
+    if text is None or cursor is None:
+        return {"isIncomplete": False, "items": []}
+    insertion = Insertion(text, cursor, view.client.snippets)
+    place = _Place(view, path, text)
+    if cursor.role == "key":
+        known = siblings(place.nodes, cursor)
+        items = list(_keys(place, cursor, insertion, known))
+        if not items:
+            items = list(_values(place, cursor, insertion, "- " if cursor.style == "yaml" else ""))
+    else:
+        items = list(_values(place, cursor, insertion, ""))
+    return {"isIncomplete": False, "items": items}
+
+
+class _Place:
+    """A configuration file and the keys in it."""
+
+    def __init__(self, view: View, path: str, text: Text) -> None:
+        self.view, self.path, self.text = view, path, text
+        self.nodes: list[Node] = nodes_of(path, text.value)
+
+    def value(self, path: KeyPath) -> str:
+        found = next((node.value for node in self.nodes if node.path == path), None)
+        return self.text.value[slice(*found)] if found else ""
+
+    @property
+    def is_settings(self) -> bool:
+        return self.path == FILE
+
+    @property
+    def attributes(self) -> list[str]:
+        """The names of the attributes in a schema."""
+        paths = (node.path for node in self.nodes if len(node.path) == 2)
+        return [str(path[1]) for path in paths if path[0] == "attributes"]
+
+
+def _keys(place: _Place, cursor: Cursor, insertion: Insertion, known: set[str]) -> Iterator[Json]:
+    names = keys_of_settings(place.view, cursor.path) if place.is_settings else _keys_of_schema(cursor.path)
+    for order, (name, sentence) in enumerate(names.items()):
+        if name not in known:
+            yield {
+                "label": name,
+                "kind": _PROPERTY,
+                "documentation": {"kind": "markdown", "value": sentence},
+                "sortText": f"{order:04}",
+                **insertion.key(name, _after(place, (*cursor.path, name), cursor)),
+            }
+
+
+def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
+    """Return the text after a new key, as a snippet."""
+    if place.is_settings:
+        names = tuple(map(str, path))
+        is_section = any(key.path[: len(names)] == names and key.path != names for key in KEYS.values())
+        return f"\n{' ' * (cursor.indent + 2)}$0" if is_section and cursor.style == "yaml" else "$0"
+    if cursor.style != "json":
+        return "$0"
+    if path[-1] in ("info", "options", "attributes", "pluginOptions", "i18n", "draftWhen"):
+        return "{$0\\}"
+    if path[-1] in ("enum", "components", "allowedTypes"):
+        return '["$0"]'
+    plain = (*_FLAGS, "min", "max", "minLength", "maxLength", "default")
+    return "$0" if path[-1] in plain else '"$0"'
+
+
+def keys_of_settings(view: View, path: KeyPath) -> Words:
+    """Return the keys that the mapping at a path in site.yaml can contain, with their descriptions."""
+    names = tuple(map(str, path))
+    depth = len(names)
+    found: dict[str, str] = {}
+    for key in KEYS.values():
+        if key.path[:depth] == names and len(key.path) > depth:
+            is_leaf = len(key.path) == depth + 1
+            found.setdefault(key.path[depth], key.sentence if is_leaf else "A section of settings.")
+    if found:
+        return found
+    types = {type_.singular: f"The content type {type_.display}." for type_ in view.schema.content_types}
+    if names == ("roles",):
+        return {"public": "Requests without a token or login.", "authenticated": "Users who are logged in."}
+    if depth == 2 and names[0] == "roles":
+        return {**types, "upload": "Media files.", "user": "Users.", "auth": "Logins."}
+    if names == ("check", "ignore"):
+        return RULES
+    if names in (("api", "populate"), ("export", "types"), ("preview",)):
+        return types
+    return TYPE_KEYS if names[:2] == ("export", "types") and depth == 3 else {}
+
+
+def _keys_of_schema(path: KeyPath) -> Words:
+    names: Iterable[str] = ()
+    if path == ():
+        names = TOP_KEYS
+    elif path in (("info",), ("options",)):
+        names = INFO_KEYS if path == ("info",) else OPTION_KEYS
+    elif path[-2:] == ("pluginOptions", "i18n"):
+        names = I18N_KEYS
+    elif path[-1] == "pluginOptions":
+        names = ("i18n",)
+    elif len(path) == 2 and path[0] == "attributes":
+        names = ATTRIBUTE_KEYS
+    return {name: SCHEMA_KEYS.get(name, "") for name in sorted(names, key=lambda n: n not in SCHEMA_KEYS)}
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _values(place: _Place, cursor: Cursor, insertion: Insertion, before: str) -> Iterator[Json]:
+    path = tuple(key for key in cursor.path if isinstance(key, str))
+    words = _words_of_settings(place.view, path) if place.is_settings else _words_of_schema(place, path)
+    taken = {place.value(n.path) for n in place.nodes if n.path[:-1] == cursor.path[:-1] and _is_item(n)}
+    for order, (word, sentence) in enumerate(words.items()):
+        if word in taken and word != cursor.prefix:
+            continue
+        new = word if word in ("true", "false") else insertion.spelled(word)
+        yield {
+            "label": word,
+            "kind": _ENUM,
+            "documentation": {"kind": "markdown", "value": sentence},
+            "sortText": f"{order:04}",
+            **insertion.value(new, before),
+        }
+
+
+def _is_item(node: Node) -> bool:
+    return isinstance(node.path[-1], int)
+
+
+def _words_of_settings(view: View, path: tuple[str, ...]) -> Words:
+    if len(path) == 3 and path[0] == "roles":
+        return dict.fromkeys(known_actions(path[2]), "")
+    key = KEYS.get(".".join(path))
+    if key is None:
+        return {}
+    if key.holds in ("locale", "locales"):
+        return dict.fromkeys(view.settings.locales.available, key.sentence)
+    return dict.fromkeys(_SETTING_WORDS.get(key.holds, ()), key.sentence)
+
+
+def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
+    types = place.view.schema.types.values()
+    key = path[-1] if path else ""
+    if key in _FLAGS:
+        return {"true": SCHEMA_KEYS[key], "false": SCHEMA_KEYS[key]}
+    if path[:1] == ("attributes",) and len(path) == 3:
+        if key == "type":
+            return {name: row.sentence for name, row in ATTRIBUTE_TYPES.items()}
+        if key == "relation":
+            return dict.fromkeys(sorted(RELATIONS), SCHEMA_KEYS[key])
+        if key == "target":
+            return {t.uid: t.display for t in types if t.kind != "component"}
+        if key in ("component", "components"):
+            return {t.uid: t.display for t in types if t.kind == "component"}
+        if key in ("inversedBy", "mappedBy"):
+            target = place.view.schema.types.get(place.value((*path[:-1], "target")))
+            related = target.attributes.values() if target else ()
+            return {a.name: "" for a in related if a.type == "relation"}
+        if key == "targetField":
+            return dict.fromkeys((name for name in place.attributes if name != path[1]), "")
+        if key == "allowedTypes":
+            return dict.fromkeys(("images", "videos", "audios", "files"), "")
+    words: Mapping[tuple[str, ...], Iterable[str]] = {
+        ("kind",): ("collectionType", "singleType"),
+        ("options", "format"): FORMATS,
+        ("options", "frontMatter"): FRONT_MATTER,
+        ("options", "body"): place.attributes,
+        ("options", "otherKeys"): place.attributes,
+    }
+    return dict.fromkeys(words.get(path, ()), SCHEMA_KEYS.get(key, ""))
+
+
+# --- hover and definitions ------------------------------------------------------------------------
+
+
+def hover_configuration(view: View, path: str, params: Json) -> Json | None:
+    """Return the description of the key or value at a position of site.yaml or a schema."""
+    found = _node_at(view, path, params)
+    if found is None:
+        return None
+    place, node, in_value = found
+    names = tuple(key for key in node.path if isinstance(key, str))
+    text = ""
+    if in_value:
+        words = _words_of_settings(view, names) if place.is_settings else _words_of_schema(place, names)
+        text = words.get(place.value(node.path), "")
+    if not text and names:
+        known = keys_of_settings(view, names[:-1]) if place.is_settings else _keys_of_schema(names[:-1])
+        text = known.get(names[-1], "")
+    if not text:
+        return None
+    span = node.value if in_value and node.value else node.key
+    contents = {"kind": "markdown", "value": f"**{'.'.join(names)}**\n\n{text}"}
+    return {"contents": contents, "range": place.text.range(span)}
+
+
+def uid_at(view: View, path: str, params: Json) -> str | None:
+    """Return the uid of the content type or component that is named at a position of a schema."""
+    found = _node_at(view, path, params)
+    value = found[0].value(found[1].path) if found and found[2] else ""
+    return value if value in view.schema.types else None
+
+
+def _node_at(view: View, path: str, params: Json) -> tuple[_Place, Node, bool] | None:
+    text = view.text(path)
+    if text is None:
+        return None
+    place, index = _Place(view, path, text), text.index(params.get("position"))
+    for node in reversed(place.nodes):
+        if node.value and node.value[0] <= index <= node.value[1]:
+            return place, node, True
+        if node.key[0] <= index <= node.key[1]:
+            return place, node, False
+    return None

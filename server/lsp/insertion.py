@@ -1,0 +1,75 @@
+"""What a completion inserts: keys and values as they are written in YAML, JSON and TOML."""
+
+import re
+from dataclasses import dataclass
+
+from server.formats.json import json_text
+from server.formats.tree import Plain, is_null, typed
+from server.lsp.keys import Cursor
+from server.lsp.positions import Text
+from server.lsp.protocol import Json
+
+_SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Writer of keys and values at a cursor. `snippets` is whether the editor expands `$0` in them."""
+
+    text: Text
+    cursor: Cursor
+    snippets: bool
+
+    def key(self, name: str, after: str) -> Json:
+        """Return the part of an item that says what is inserted for a key, and the snippet `after`."""
+        cursor, text = self.cursor, self.text
+        start, end = cursor.span
+        if cursor.is_followed:
+            new, after = name, ""
+        elif cursor.style == "json":
+            if cursor.quote:
+                end += text.value[end : end + 1] == cursor.quote
+            new = f'{name}": ' if cursor.quote else f'"{name}": '
+        elif cursor.style == "toml":
+            new = f"{name} = "
+        else:
+            if cursor.quote:
+                end += text.value[end : end + 1] == cursor.quote
+            new = f"{name}{cursor.quote}:" + ("" if after.startswith("\n") else " ")
+        return self.edit((start, end), new, after)
+
+    def edit(self, span: tuple[int, int], new: str, after: str = "") -> Json:
+        """Return the part of an item that says what is inserted. `after` is a snippet."""
+        if not self.snippets:
+            after = after.replace("$0", "").replace("\\}", "}")
+        elif after:
+            new = re.sub(r"([\\$}])", r"\\\1", new)
+        found: Json = {
+            "textEdit": {"range": self.text.range(span), "newText": new + after},
+            "insertTextMode": 1,
+        }
+        if after and self.snippets:
+            found["insertTextFormat"] = 2
+        return found
+
+    def value(self, new: str, before: str = "") -> Json:
+        """Return the part of an item that says what is inserted for a value."""
+        start, end = self.cursor.span
+        text = self.text.value
+        if (
+            self.cursor.style == "yaml"
+            and text[max(start - 1, 0) : start] == ":"
+            and self.cursor.role == "value"
+        ):
+            before = " "
+        closes = self.cursor.quote and text[end : end + 1] != self.cursor.quote
+        return self.edit((start, end), before + new + (self.cursor.quote if closes else ""))
+
+    def spelled(self, word: str) -> str:
+        """Return a string as it is written at the cursor."""
+        if self.cursor.quote:
+            return word
+        if self.cursor.style in ("json", "toml"):
+            return json_text(word)
+        simple = _SIMPLE.fullmatch(word) and not is_null(Plain(word)) and isinstance(typed(Plain(word)), str)
+        return word if simple else json_text(word)

@@ -1,0 +1,234 @@
+"""Links and headings in Markdown texts."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+from server.documents.path_rules import ENDINGS, MARKDOWN
+from server.index.dangling import MEDIA
+from server.lsp.keys import region_of
+from server.lsp.positions import Span, Text
+from server.lsp.protocol import Json
+from server.lsp.view import Source, View
+from server.paths import UPLOADS
+from server.storage.media import mime_type
+
+MAX_ITEMS = 100
+_TEXT = r"(!?)\[(?:[^\[\]\n]|\[[^\]\n]*\])*\]"  # the text of a link, or of a picture after !
+_LINK = re.compile(
+    _TEXT + r"""\(\s*<?([^\s()<>"']+)|^ {0,3}\[[^\]\n]+\]:\s*<?([^\s>]+)|\b(?:src|href)=["']([^"'\s]+)""",
+    re.M,
+)
+_OPEN_LINK = re.compile(_TEXT + r"""\(\s*<?([^\s()<>]*)\Z|\b(?:src|href)=["']([^"'\s]*)\Z""")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*\r?$", re.M)
+_UNDERLINED = re.compile(r"^(?=\S)(?![-=>#*+`|])(.+)\r?\n(=+|-{2,})[ \t]*\r?$", re.M)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*$", re.M)
+_MEDIA_PREFIX = "/uploads/"
+_FILE, _REFERENCE = 17, 18
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading: its level, its text, and its line."""
+
+    level: int
+    text: str
+    span: Span
+
+    @property
+    def anchor(self) -> str:
+        """The name by which a link refers to the heading, as on GitHub."""
+        plain = re.sub(r"[^\w\- ]", "", re.sub(r"[`*_]|\]\([^)]*\)|\[", "", self.text).lower())
+        return plain.replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link or picture: its destination as it is written, and where."""
+
+    destination: str
+    span: Span
+    is_picture: bool = False
+
+
+def headings(text: str, start: int = 0) -> list[Heading]:
+    """Return the headings of a Markdown text, from index `start` on. Code is omitted."""
+    code = _code_spans(text, start)
+    found = [Heading(len(one[1]), one[2], (one.start(), one.end())) for one in _HEADING.finditer(text, start)]
+    found += [
+        Heading(1 if one[2][0] == "=" else 2, one[1].strip(), (one.start(), one.end()))
+        for one in _UNDERLINED.finditer(text, start)
+    ]
+    return sorted((h for h in found if not _is_inside(h.span[0], code)), key=lambda heading: heading.span)
+
+
+def links(text: str, start: int = 0) -> Iterator[Link]:
+    """Yield the links and pictures in a Markdown text, from index `start` on. Code is omitted."""
+    code = _code_spans(text, start)
+    for found in _LINK.finditer(text, start):
+        group = next(n for n in (2, 3, 4) if found[n] is not None)
+        if not _is_inside(found.start(), code):
+            yield Link(found[group], found.span(group), found[1] == "!")
+
+
+def _code_spans(text: str, start: int) -> list[Span]:
+    """Return the spans of fenced code blocks."""
+    spans: list[Span] = []
+    opened: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text, start):
+        if opened is None:
+            opened = fence
+        elif fence[1][0] == opened[1][0] and len(fence[1]) >= len(opened[1]):
+            spans.append((opened.start(), fence.end()))
+            opened = None
+    return [*spans, (opened.start(), len(text))] if opened else spans
+
+
+def _is_inside(index: int, spans: list[Span]) -> bool:
+    return any(start <= index < end for start, end in spans)
+
+
+def body_start(path: str, text: str) -> int | None:
+    """Return the index at which the Markdown body of a file starts, or None if it has none."""
+    return min(region_of(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
+
+
+# --- destinations ---------------------------------------------------------------------------------
+
+
+def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
+    """Return the path of the file to which a link in the file at `path` refers, and the anchor.
+
+    Return None for a link to another site, or to a file that does not exist.
+    """
+    target, _, anchor = link.partition("#")
+    plain = unquote(target)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:|//", plain):
+        return None
+    if not plain:
+        return path, anchor
+    if plain.startswith(_MEDIA_PREFIX):
+        found = f"{UPLOADS}/{plain.removeprefix(_MEDIA_PREFIX)}"
+    elif plain.startswith("/"):
+        found = plain.strip("/")
+    else:
+        found = posixpath.normpath(posixpath.join(posixpath.dirname(path), plain))
+    file = _existing(view, found)
+    return (file, anchor) if file else None
+
+
+def _existing(view: View, path: str) -> str:
+    if path.startswith(".."):
+        return ""
+    candidates = (path, *(f"{path}{ending}" for ending in ENDINGS), *(f"{path}/index{e}" for e in MARKDOWN))
+    for candidate in candidates:
+        if candidate in view.texts or (view.root / candidate).is_file():
+            return candidate
+    return ""
+
+
+def anchor_span(view: View, path: str, anchor: str) -> Span | None:
+    """Return the span of the heading with an anchor, or None if there is none."""
+    text = view.text(path)
+    start = body_start(path, text.value) if text else None
+    if text is None or start is None or not anchor:
+        return None
+    wanted = unquote(anchor).lower()
+    return next((h.span for h in headings(text.value, start) if h.anchor == wanted), None)
+
+
+# --- completion -----------------------------------------------------------------------------------
+
+
+def complete_link(view: View, source: Source, index: int) -> Json:
+    """Return the documents, media files and headings to which a link at an index can refer."""
+    text = source.text
+    line = text.value[text.starts[text.line_of(index)] : index]
+    found = _OPEN_LINK.search(line)
+    if found is None:
+        return {"isIncomplete": False, "items": []}
+    typed = found[2] if found[2] is not None else found[3]
+    start = index - len(typed)
+    if "#" in typed:
+        return _complete_anchor(view, source, typed, (start, index))
+    items = [] if found[1] == "!" else list(_documents(view, source, typed.casefold()))
+    items += _files(view, source, typed.casefold(), only_pictures=found[1] == "!")
+    end = index + len(re.match(r"[^\s()<>\"']*", text.value[index : index + 200])[0])  # type: ignore[index]
+    range_ = text.range((start, end))
+    made = [
+        {**item, "sortText": f"{n:04}", "textEdit": {"range": range_, "newText": item.pop("new")}}
+        for n, item in enumerate(items[:MAX_ITEMS])
+    ]
+    return {"isIncomplete": len(items) >= MAX_ITEMS, "items": made}
+
+
+def _complete_anchor(view: View, source: Source, typed: str, span: Span) -> Json:
+    target = typed.partition("#")[0]
+    found = destination_of(view, source.path, target) if target else (source.path, "")
+    text = view.text(found[0]) if found else None
+    start = body_start(found[0], text.value) if found and text else None
+    if text is None or start is None:
+        return {"isIncomplete": False, "items": []}
+    range_ = source.text.range(span)
+    items = [
+        {
+            "label": f"#{heading.anchor}",
+            "kind": _REFERENCE,
+            "detail": heading.text,
+            "filterText": f"{target}#{heading.anchor}",
+            "sortText": f"{n:04}",
+            "textEdit": {"range": range_, "newText": f"{target}#{heading.anchor}"},
+        }
+        for n, heading in enumerate(headings(text.value, start))
+    ]
+    return {"isIncomplete": False, "items": items}
+
+
+def _documents(view: View, source: Source, query: str) -> Iterator[Json]:
+    plain = query.lstrip("./")
+    count = 0
+    for type_ in view.schema.content_types:
+        for document_id, entry in view.titles.of(view.snapshot, type_.uid).items():
+            if plain not in entry.folded and plain.rpartition("/")[2] not in entry.folded:
+                continue
+            document = view.find((type_.uid, document_id), source.claim.locale)
+            if document is None or document.path == source.path:
+                continue
+            link = quote(posixpath.relpath(document.path, posixpath.dirname(source.path)))
+            yield {
+                "label": link,
+                "kind": _REFERENCE,
+                "detail": entry.title,
+                "filterText": f"{link} {entry.title}",
+                "data": {
+                    "uri": view.uri(source.path),
+                    "key": [type_.uid, document_id],
+                    "locale": source.claim.locale,
+                },
+                "new": link,
+            }
+            count += 1
+            if count >= MAX_ITEMS:
+                return
+
+
+def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> Iterator[Json]:
+    name_part = query.removeprefix(_MEDIA_PREFIX)
+    count = 0
+    for name in sorted(view.snapshot.media):
+        if name_part not in name.casefold() or (only_pictures and not mime_type(name).startswith("image/")):
+            continue
+        link = _MEDIA_PREFIX + quote(name)
+        data = {"uri": view.uri(source.path), "key": [MEDIA, name]}
+        yield {"label": link, "kind": _FILE, "filterText": link, "data": data, "new": link}
+        count += 1
+        if count >= MAX_ITEMS:
+            return
+
+
+def links_in(source_text: Text, path: str) -> list[Link]:
+    """Return the links in the Markdown body of a file."""
+    start = body_start(path, source_text.value)
+    return [] if start is None else list(links(source_text.value, start))

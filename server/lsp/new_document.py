@@ -1,0 +1,104 @@
+"""New documents: the text with which a file of a content type starts, and the command that creates a file."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+from server.documents.path_rules import ENDINGS, MARKDOWN, Claim
+from server.errors import ValidationError
+from server.formats.json import json_text
+from server.lsp.positions import uri_of
+from server.lsp.protocol import Json
+from server.lsp.view import View
+from server.schema.model import Attribute, Type
+from server.schema.spelling import suggestion
+from server.storage.files import ignored
+
+NEW_DOCUMENT = "bifolio.newDocument"
+_FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
+
+
+def skeleton(view: View, path: str, claim: Claim) -> str:
+    """Return the text of a new document: all attributes of its content type, with their defaults."""
+    type_ = claim.type
+    is_markdown = path.endswith(MARKDOWN)
+    body = type_.body if is_markdown else None
+    values = {
+        name: _first_value(type_, attribute, claim)
+        for name, attribute in type_.attributes.items()
+        if not attribute.derived and name != body and (attribute.required or not attribute.holds_components)
+    }
+    if path.endswith(".json"):
+        return json_text(values, indent="  ") + "\n"
+    toml = path.endswith(".toml") or (is_markdown and type_.front_matter == "toml")
+    lines = "".join(f"{line}\n" for line in (_toml(values) if toml else _yaml(values)))
+    fence = ("+++" if toml else "---") + "\n"
+    return f"{fence}{lines}{fence}\n" if is_markdown else lines
+
+
+def _first_value(type_: Type, attribute: Attribute, claim: Claim) -> Any:
+    if attribute.has_default:
+        return attribute.default
+    if attribute.type == "uid":
+        return claim.name.rpartition("/")[2]
+    if attribute.type == "date" and attribute.required:
+        return date.today().isoformat()
+    if attribute.type == "boolean":
+        return False if attribute.required else None
+    return [] if attribute.to_many else None
+
+
+def _yaml(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        yield f"{name}:" if value is None else f"{name}: {_plain(value)}"
+
+
+def _toml(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in values.items():
+        yield f'{name} = ""' if value is None else f"{name} = {json_text(value)}"
+
+
+def _plain(value: Any) -> str:
+    simple = isinstance(value, str) and value.replace("-", "").replace("_", "").isalnum()
+    return str(value) if simple and not str(value).isdigit() else json_text(value)
+
+
+# --- command --------------------------------------------------------------------------------------
+
+
+def _existing(view: View, path: str) -> str:
+    """Return the path of a file in any format that would contain the same document, or "" if there is none."""
+    stem = path.rpartition(".")[0]
+    paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
+    return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")
+
+
+def new_document(view: View, arguments: Json) -> tuple[Json, str]:
+    """Return the edit that creates the file of a new document, and the file's URI.
+
+    `arguments` contains the content type, the name, and optionally the locale. Raises ValidationError.
+    """
+    named, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
+    types = {type_.singular: type_ for type_ in view.schema.content_types}
+    type_ = types.get(named)
+    if type_ is None:
+        hint = suggestion(named, types) or "use one of " + ", ".join(types)
+        raise ValidationError(f'"{named}" is not a content type; {hint}')
+    locale = str(arguments.get("locale") or view.settings.locales.default)
+    if locale not in view.settings.locales.available:
+        raise ValidationError(f'"{locale}" is not a locale of the site')
+    if type_.kind == "singleType":
+        name = type_.singular
+    if not name or any(not part or ignored(part) or part == ".." for part in name.split("/")):
+        raise ValidationError("the name of the new document is missing or not valid")
+    claim = Claim(type_, name, locale, False)
+    path = view.layout.path_of(claim, _FORMATS[type_.format])
+    if view.layout.claim(path) is None:
+        raise ValidationError(f"{path} would not be a document of the type {named}")
+    if taken := _existing(view, path):
+        raise ValidationError(f"{taken} already exists")
+    uri = uri_of(view.root / path)
+    start = {"line": 0, "character": 0}
+    text = {"range": {"start": start, "end": start}, "newText": skeleton(view, path, claim)}
+    edits = {"textDocument": {"uri": uri, "version": None}, "edits": [text]}
+    return {"documentChanges": [{"kind": "create", "uri": uri}, edits]}, uri

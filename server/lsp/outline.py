@@ -1,0 +1,136 @@
+"""Outline and folding of a file: its keys, and the headings of its Markdown body."""
+
+from server.documents.path_rules import MARKDOWN
+from server.lsp.flow import Node
+from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of, region_of
+from server.lsp.markdown import Heading, body_start, headings
+from server.lsp.positions import Span, Text
+from server.lsp.protocol import Json
+from server.lsp.view import View
+
+# kinds of symbols in the protocol
+_PROPERTY, _OBJECT, _ARRAY, _HEADING = 7, 19, 18, 15
+MAX_DETAIL_CHARS = 60
+
+
+def outline(view: View, path: str, params: Json) -> list[Json]:
+    """Return the keys and headings of a file as symbols."""
+    text = view.text(path)
+    if text is None or len(text.value) > MAX_SCANNED_CHARS:
+        return []
+    nodes, start = nodes_of(path, text.value), body_start(path, text.value)
+    symbols = _key_symbols(path, text, nodes)
+    found = headings(text.value, start) if start is not None else []
+    symbols += _heading_symbols(text, found)
+    if view.client.nests_symbols:
+        return symbols
+    return list(_flat(symbols, view.uri(path)))
+
+
+def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
+    top: list[Json] = []
+    known: dict[tuple[str | int, ...], Json] = {(): {"children": top}}
+    for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True):
+        parent = known.get(node.path[:-1])
+        if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
+            continue  # Items of lists of words are shown with their list.
+        value = text.value[slice(*node.value)] if node.value else ""
+        symbol = {
+            "name": _name(node, nodes, text) or " ",
+            "detail": value[:MAX_DETAIL_CHARS],
+            "kind": _PROPERTY if node.value else _OBJECT,
+            "range": text.range((node.key[0], max(end, node.key[1]))),
+            "selectionRange": text.range(node.key),
+            "children": [],
+        }
+        known[node.path] = symbol
+        parent["children"].append(symbol)
+    return top
+
+
+def _name(node: Node, nodes: list[Node], text: Text) -> str:
+    if isinstance(node.path[-1], str):
+        return node.path[-1]
+    component = next((n for n in nodes if n.path == (*node.path, "__component") and n.value), None)
+    shown = text.value[slice(*component.value)] if component and component.value else ""
+    return f"{node.path[-1] + 1} {shown}".rstrip()
+
+
+def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
+    """Return the index at which each key's value ends: before the next key that is not in it."""
+    ends: list[int] = []
+    region_end = region_of(path, text).end
+    open_nodes: list[int] = []
+    ends = [region_end] * len(nodes)
+    for at, node in enumerate(nodes):
+        while open_nodes and nodes[open_nodes[-1]].path != node.path[: len(nodes[open_nodes[-1]].path)]:
+            ends[open_nodes.pop()] = node.key[0]
+        open_nodes.append(at)
+    return [
+        max(start + len(text[start:end].rstrip(" \t\r\n-,\"'")), start)
+        for start, end in ((node.key[0], end) for node, end in zip(nodes, ends, strict=True))
+    ]
+
+
+def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
+    top: list[Json] = []
+    above: list[tuple[int, Json]] = []
+    for heading, span in zip(found, _sections(text, found), strict=True):
+        while above and above[-1][0] >= heading.level:
+            above.pop()
+        symbol = {
+            "name": heading.text or " ",
+            "kind": _HEADING,
+            "range": text.range(span),
+            "selectionRange": text.range(heading.span),
+            "children": [],
+        }
+        (above[-1][1]["children"] if above else top).append(symbol)
+        above.append((heading.level, symbol))
+    return top
+
+
+def _sections(text: Text, found: list[Heading]) -> list[Span]:
+    """Return the span of each heading's section: up to the next heading of the same or a higher level."""
+    spans = []
+    for at, heading in enumerate(found):
+        after = (other.span[0] for other in found[at + 1 :] if other.level <= heading.level)
+        end = next(after, len(text.value))
+        end = heading.span[0] + len(text.value[heading.span[0] : end].rstrip())
+        spans.append((heading.span[0], max(end, heading.span[1])))
+    return spans
+
+
+def _flat(symbols: list[Json], uri: str) -> list[Json]:
+    found: list[Json] = []
+    for symbol in symbols:
+        found.append(
+            {
+                "name": symbol["name"],
+                "kind": symbol["kind"],
+                "location": {"uri": uri, "range": symbol["range"]},
+            }
+        )
+        found += _flat(symbol["children"], uri)
+    return found
+
+
+# --- folding --------------------------------------------------------------------------------------
+
+
+def folding(view: View, path: str, params: Json) -> list[Json]:
+    """Return the parts of a file that can be folded: front matter, keys, lists, and sections of headings."""
+    text = view.text(path)
+    if text is None or len(text.value) > MAX_SCANNED_CHARS:
+        return []
+    spans: list[Span] = []
+    region = region_of(path, text.value)
+    if path.endswith(MARKDOWN) and region.start:
+        spans.append((0, min(region.body, len(text.value)) - 1))
+    nodes = nodes_of(path, text.value)
+    spans += [(node.key[0], end) for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True)]
+    start = body_start(path, text.value)
+    if start is not None:
+        spans += _sections(text, headings(text.value, start))
+    lines = {(text.line_of(begin), text.line_of(max(end, begin))) for begin, end in spans}
+    return [{"startLine": first, "endLine": last} for first, last in sorted(lines) if last > first]

@@ -1,0 +1,91 @@
+"""Renaming of documents and media files. The editor makes the changes; nothing is written behind its back."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from server.errors import ValidationError
+from server.formats.text_positions import KeyPath
+from server.index.dangling import MEDIA, Key
+from server.lsp.edits import edit_of_plan
+from server.lsp.navigation import key_at
+from server.lsp.positions import path_of
+from server.lsp.protocol import Json
+from server.lsp.view import Source, View
+from server.paths import UPLOADS
+from server.schema.model import title_of
+from server.service.unsaved import Plan, plan_rename
+from server.write.renaming.rename import Rename
+
+NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `bifolio mv` instead"
+
+
+def prepare_rename(view: View, path: str, params: Json) -> Json | None:
+    """Return the range of the name at a position, and the name. Return None if nothing can be renamed."""
+    key, source = key_at(view, path, params), view.source(path)
+    if key is None or source is None:
+        return None
+    index = source.text.index(params.get("position"))
+    node = source.node_at(index)
+    if node is None or node.value is None:
+        return None
+    if source.target_at(node.path) is None and node.path not in _names(source):
+        return None
+    return {"range": source.text.range(node.value), "placeholder": key[1]}
+
+
+def _names(source: Source) -> set[KeyPath]:
+    """Return the paths of the keys by which a document is renamed in its own file: its id and its title."""
+    type_ = source.claim.type
+    uids = (name for name, attribute in type_.attributes.items() if attribute.type == "uid")
+    return {(name,) for name in ("documentId", title_of(type_), *uids) if name}
+
+
+def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
+    """Return the edit that renames the document or media file at a position, with all references to it.
+
+    Raises the errors that `plan_rename` raises.
+    """
+    key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
+    if key is None or not new:
+        raise ValidationError("There is no document to rename here")
+    return _edit(view, plan_rename(view.overlay, request_of(view, key, new)), versions)
+
+
+def request_of(view: View, key: Key, new: str) -> Rename:
+    """Return the request to rename a document or media file."""
+    if key[0] == MEDIA:
+        return Rename(f"{UPLOADS}/{key[1]}", f"{UPLOADS}/{new.removeprefix(f'{UPLOADS}/')}")
+    type_ = view.schema.types[key[0]]
+    return Rename(f"{type_.singular}/{key[1]}", f"{type_.singular}/{new}")
+
+
+def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
+    if plan.renames and not view.client.renames_files:
+        raise ValidationError(NO_FILES_MESSAGE)
+    return edit_of_plan(view.root, plan, versions)
+
+
+def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
+    """Return the edit that must accompany a rename of a file in the editor: changes of all references, and
+    renames of the files for other locales and statuses.
+    """
+    changes: list[Json] = []
+    for file in files if isinstance(files, list) else ():
+        old, new = (
+            (path_of(file.get(key)) for key in ("oldUri", "newUri"))
+            if isinstance(file, dict)
+            else (None, None)
+        )
+        if (
+            old is None
+            or new is None
+            or not (old.is_relative_to(view.root) and new.is_relative_to(view.root))
+        ):
+            continue
+        before, after = (path.relative_to(view.root).as_posix() for path in (old, new))
+        if view.layout.claim(before) is None and not before.startswith(f"{UPLOADS}/"):
+            continue
+        plan = plan_rename(view.overlay, Rename(before, after))
+        others = {path: to for path, to in plan.renames.items() if path != before}
+        changes += edit_of_plan(view.root, Plan(plan.texts, others), versions)["documentChanges"]
+    return {"documentChanges": changes} if changes else None
