@@ -17,6 +17,7 @@ from server.lsp.keys import Cursor, cursor_at, siblings
 from server.lsp.markdown import complete_link
 from server.lsp.new_document import skeleton
 from server.lsp.protocol import Json
+from server.lsp.titles import Entry
 from server.lsp.view import Source, View
 from server.schema.model import Attribute, Type
 from server.site.configure import is_configuration
@@ -238,19 +239,14 @@ class _Completion:
         return self._documents([attribute.target or ""], before, with_type=False)
 
     def _documents(self, uids: Iterable[str], before: str, *, with_type: bool) -> Json:
-        query = self.cursor.prefix.strip().casefold()
-        taken = self._taken()
-        found: list[tuple[int, str, str]] = []
+        query, taken = self.cursor.prefix.strip().casefold(), self._taken()
         titles = {uid: self.view.titles.of(self.view.snapshot, uid) for uid in uids}
-        for uid, entries in titles.items():
-            for document_id, entry in entries.items():
-                if query in entry.folded and document_id not in taken:
-                    found.append((_rank(entry.folded, document_id, query), document_id, uid))
-        count = len(found)
-        found = sorted(found)[:MAX_ITEMS]
+        found = _best(((uid, entry) for uid, of_type in titles.items() for entry in of_type.values()), query)
         items = []
-        for order, (_, document_id, uid) in enumerate(found):
-            title = titles[uid][document_id].title
+        for order, (uid, entry) in enumerate(found):
+            document_id, title = entry.document_id, entry.title
+            if document_id in taken:
+                continue
             new = self._morph(uid, document_id) if with_type else self._insert.spelled(document_id)
             items.append(
                 {
@@ -264,7 +260,7 @@ class _Completion:
                     **self._insert.value(new, before),
                 }
             )
-        return _listed(self.source, items, is_incomplete=count > MAX_ITEMS)
+        return _listed(self.source, items, is_incomplete=len(found) >= MAX_ITEMS)
 
     def _data(self, key: Key) -> Json:
         return {
@@ -296,7 +292,7 @@ class _Completion:
     def _files(self, attribute: Attribute, before: str) -> Json:
         query, taken = self.cursor.prefix.strip().casefold(), self._taken()
         found = [
-            (_rank(name.casefold(), name, query), name)
+            (not name.casefold().startswith(query), name)
             for name in self.view.snapshot.media
             if query in name.casefold() and name not in taken and _is_allowed(attribute, name)
         ]
@@ -316,11 +312,26 @@ class _Completion:
         return _listed(self.source, items, is_incomplete=len(found) > MAX_ITEMS)
 
 
-def _rank(folded: str, name: str, query: str) -> int:
-    """Return the place of an item among others: names that begin with the typed text come first."""
-    if not query or name.casefold().startswith(query):
-        return 0
-    return 1 if f" {query}" in f" {folded.replace('-', ' ')}" else 2
+def _best(entries: Iterable[tuple[str, Entry]], query: str) -> list[tuple[str, Entry]]:
+    """Return the documents that match the typed text best: first those whose id begins with it, then those
+    with a word that does, then those that contain it. The entries must be sorted by id.
+    """
+    first: list[tuple[str, Entry]] = []
+    words: list[tuple[str, Entry]] = []
+    others: list[tuple[str, Entry]] = []
+    for one in entries:
+        folded = one[1].folded
+        if query not in folded:
+            continue
+        if folded.startswith(query):
+            first.append(one)
+            if len(first) >= MAX_ITEMS:
+                break
+        elif len(words) < MAX_ITEMS and f" {query}" in folded:
+            words.append(one)
+        elif len(others) < MAX_ITEMS:
+            others.append(one)
+    return [*first, *words, *others][:MAX_ITEMS]
 
 
 def _is_allowed(attribute: Attribute, name: str) -> bool:

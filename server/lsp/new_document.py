@@ -67,7 +67,7 @@ def _plain(value: Any) -> str:
 
 
 def _existing(view: View, path: str) -> str:
-    """Return the path of a file in any format that would contain the same document, or "" if there is none."""
+    """Return the path of a file in any format that would contain the same document, or ""."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")

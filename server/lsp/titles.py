@@ -33,7 +33,7 @@ class Titles:
         self._known: dict[str, tuple[Table, dict[str, Entry]]] = {}
 
     def of(self, snapshot: Snapshot, uid: str) -> Mapping[str, Entry]:
-        """Return the titles of a content type's documents by id."""
+        """Return the titles of a content type's documents by id, sorted by id."""
         table, type_ = snapshot.tables.get(uid), snapshot.schema.types.get(uid)
         if table is None or type_ is None or uid in (*ACCOUNT_UIDS, UPLOAD):
             return {}
@@ -51,15 +51,16 @@ class Titles:
 
 def _updated(type_: Type, table: Table, known: tuple[Table, dict[str, Entry]] | None) -> dict[str, Entry]:
     if known is None or not _is_same_type(known[0], type_):
-        return _read(type_, table.versions.values())
+        return dict(sorted(_read(type_, table.versions.values()).items()))
     removed, added = difference(known[0], table)
-    entries = dict(known[1])
-    for document in removed:
-        entries.pop(document.document_id, None)
     touched = {document.document_id for document in (*removed, *added)}
     versions = (table.versions.get((i, *at)) for i in touched for at in table.order)
-    entries.update(_read(type_, (document for document in versions if document is not None)))
-    return entries
+    found = _read(type_, (document for document in versions if document is not None))
+    is_sorted = found.keys() <= known[1].keys()
+    entries = {**known[1], **found}
+    for document_id in touched - found.keys():
+        entries.pop(document_id, None)
+    return entries if is_sorted else dict(sorted(entries.items()))
 
 
 def _is_same_type(table: Table, type_: Type) -> bool:
