@@ -100,6 +100,8 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     size = len(value) if items else value
     if not isinstance(size, int | float | Decimal) or isinstance(size, bool):
         return
+    if isinstance(size, float):  # As written: the float 0.3 is less than the exact number 0.3.
+        size = Decimal(repr(size))
     what = "field must have" if items else "must be"
     unit = " items" if items else ""
     if attribute.min is not None and not limits.draft and size < Decimal(str(attribute.min)):

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -365,6 +366,16 @@ CUSTOM_FIELDS: Mapping[str, str] = {
 }
 
 
+def _is_no_limit(key: str, value: Any) -> bool:
+    """Whether the value of `min` or `max` is not a number. Text is allowed, because Strapi writes the limits
+    of large numbers as text.
+    """
+    try:
+        return key in ("min", "max") and not Decimal(str(value)).is_finite()
+    except InvalidOperation:
+        return True
+
+
 def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attribute:
     at = ("attributes", name)
     data = _section(file, *at)
@@ -386,7 +397,8 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         value = data.get(theirs)
         if value is None:
             continue
-        if not isinstance(value, want) or (isinstance(value, bool) and want is int):
+        is_valid = isinstance(value, want) and not (isinstance(value, bool) and want is int)
+        if not is_valid or _is_no_limit(theirs, value):
             what = f'{theirs} of attribute "{name}" must be {_KINDS[want]} (found {describe_value(value)})'
             raise file.refuse(what, "", *at, theirs)
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
