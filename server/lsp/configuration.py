@@ -164,7 +164,7 @@ def keys_of_settings(view: View, path: KeyPath) -> Words:
     if depth == 2 and names[0] == "roles":
         return {**types, "upload": "Media files.", "user": "Users.", "auth": "Logins."}
     if names == ("check", "ignore"):
-        return RULES
+        return {name: rule.sentence for name, rule in RULES.items()}
     if names in (("api", "populate"), ("export", "types"), ("preview",)):
         return types
     return TYPE_KEYS if names[:2] == ("export", "types") and depth == 3 else {}

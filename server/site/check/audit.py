@@ -1,8 +1,6 @@
 """Input for the checks of a site: the site's documents, and the files in its folders."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice

@@ -6,7 +6,6 @@ again. References in unchanged files are found with `git grep` for the names of 
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from posixpath import basename
 from typing import Literal
 from unicodedata import normalize
@@ -33,7 +32,6 @@ from server.site.check.survey import (
 from server.site.check.unclaimed import find_unclaimed, find_untranslated
 from server.site.problems import find_contested
 from server.site.site import Site
-from server.storage.read import parsed
 
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
 _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # These are not called for unchanged documents.
@@ -45,8 +43,8 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
     """
     if changes.affects_everything:
         return survey_site(site, translations=translations)
-    joined, unseen = join_users(site)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
+    joined, unseen = join_users(audit)
     near = _near(audit, changes)
     found = dict.fromkeys(p for p in site.problems_in_files if p.path in changes.paths)
     found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
@@ -146,10 +144,9 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 
 def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
     """Yield the missing targets of changed documents."""
-    read = partial(parsed, audit.root)
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
-    yield from dangling(joined, read, [*changed, *broken])
+    yield from dangling(joined, audit.parsed, [*changed, *broken])
 
 
 def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
@@ -163,7 +160,7 @@ def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iter
     words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
-    yield from dangling(joined, partial(parsed, audit.root), documents, removed)
+    yield from dangling(joined, audit.parsed, documents, removed)
     if audit.settings.level_of("broken-link") != "off":
         targets = LinkTargets(audit)
         for document in documents:

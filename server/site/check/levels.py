@@ -8,28 +8,27 @@ problem or in the line above it.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from server.config.model import Settings
 from server.formats.tree import SyntaxProblem
 from server.problems import CONTENT_RULE, Problem
-from server.storage.read import read_text
+from server.site.check.audit import Audit
 
 _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)")
 
 
-def with_levels(root: Path, settings: Settings, problems: Iterable[Problem]) -> Iterator[Problem]:
+def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the problems that the site does not accept, with the severities that `check.rules` sets.
 
     Errors by default are always yielded unchanged.
     """
-    ignored: dict[str, dict[int, frozenset[str]]] = {}
+    settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
         if problem.severity == "error" and problem.rule != CONTENT_RULE:
             yield problem
         elif not settings.ignores(problem):
             if problem.path not in ignored:
-                ignored[problem.path] = ignored_lines(_text_of(root, problem.path))
+                ignored[problem.path] = ignored_lines(_text_of(audit, problem.path))
             if not is_ignored(problem, ignored[problem.path]):
                 yield with_level(settings, problem)
 
@@ -63,8 +62,8 @@ def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
     return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))
 
 
-def _text_of(root: Path, path: str) -> str:
+def _text_of(audit: Audit, path: str) -> str:
     try:
-        return read_text(root, path)[0]
+        return audit.text(path)
     except (OSError, SyntaxProblem):
         return ""

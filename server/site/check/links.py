@@ -25,7 +25,6 @@ from server.site.check.audit import Audit
 from server.site.check.page import Page, read_prose
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
-from server.storage.read import read_text
 
 MEDIA_PREFIX = "/uploads/"  # prefix of the URL paths of media files
 _FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
@@ -126,7 +125,7 @@ class LinkTargets:
             return page.anchors, page.names
         if path not in self._anchors:
             try:
-                text = read_text(self._audit.root, path)[0]
+                text = self._audit.text(path)
             except (OSError, SyntaxProblem):
                 text = ""
             other = page_of(self._audit, path, text)
@@ -176,7 +175,7 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
     claim = audit.layout.claim(path)
 
     def read() -> str:
-        return read_text(audit.root, path)[0] if text is None else text
+        return audit.text(path) if text is None else text
 
     return Page(path, claim.type, audit.snapshot.schema, read) if claim else None
 
@@ -185,7 +184,7 @@ def page_of_document(audit: Audit, document: Document) -> Page:
     """Return the page for a document. It takes the prose from the document's values (see `Page`)."""
 
     def read() -> str:
-        return read_text(audit.root, document.path)[0]
+        return audit.text(document.path)
 
     return Page(document.path, document.type, audit.snapshot.schema, read, document)
 

@@ -11,7 +11,6 @@ from server.index.dangling import MEDIA, referred_keys
 from server.problems import Problem
 from server.site.check.audit import Audit
 from server.storage.images.formats import format_of
-from server.storage.read import read_text
 
 # Text that looks like the name of a file, in any kind of value, link or HTML.
 _FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
@@ -41,7 +40,7 @@ def _names_in_documents(audit: Audit) -> set[str]:
     names: set[str] = set()
     for path in audit.claims:
         try:
-            names.update(_FILE_NAME.findall(read_text(audit.root, path)[0]))
+            names.update(_FILE_NAME.findall(audit.text(path)))
         except (OSError, SyntaxProblem):
             continue
     names.update([compose(unquote(name)) for name in names])

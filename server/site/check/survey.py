@@ -211,12 +211,8 @@ def survey(
     broken = broken_configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
-        return _with_key_fixes(root, found)
-    found = (look or survey_site)(open_site(), translations=translations)
-    return _with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
         return with_key_fixes(root, found)
-    site = open_site()
-    found = survey_site(site, translations=translations)
+    found = (look or survey_site)(open_site(), translations=translations)
     return with_key_fixes(root, replace(found, problems=in_order((*found.problems, *interrupted))))
 
 
@@ -239,7 +235,6 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
     translations.
     """
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
-    joined, unseen = join_users(site)
     joined, unseen = join_users(audit)
     found = look_at(audit, site.problems, joined, translations=translations)
     return replace(found, site=site, unseen=unseen)
@@ -253,12 +248,12 @@ def look_at(
     `problems` contains the problems in single files, which have already been found. `joined` is the snapshot
     including users.
     """
-    found = {_with_position(audit.root, problem): None for problem in problems}
+    found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
     for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if joined.users is not None else []):
-        found.update(dict.fromkeys(dangling(joined, partial(parsed, audit.root), documents)))
+        found.update(dict.fromkeys(dangling(joined, audit.parsed, documents)))
     return report_on(audit, found)
 
 
@@ -266,13 +261,8 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     """Return the survey for the problems that were found in a site: with levels and fixes, and without
     problems that the site accepts.
     """
-    found = {_with_position(audit, problem): None for problem in problems}
-    for find in (*AUDITS, *((find_untranslated,) if translations else ())):
-        found.update(dict.fromkeys(find(audit)))
-    for documents in (list(audit.broken), None if joined.users is not None else []):
-        found.update(dict.fromkeys(dangling(joined, audit.parsed, documents)))
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
-    levelled = with_levels(audit.root, audit.settings, found)
+    levelled = with_levels(audit, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
     possible = _fixes(audit, found)
     fixable = sum(fix.certain for fix in possible.values())
@@ -288,7 +278,6 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     return Survey(in_order(reported), files, fixable, fixes=fixes, suggestions=suggestions, audit=audit)
 
 
-def join_users(site: Site) -> tuple[Snapshot, str]:
 def join_users(audit: Audit) -> tuple[Snapshot, str]:
     """Return the result of `server.site.check.users.join_users`: the snapshot together with the users.
 

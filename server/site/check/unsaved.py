@@ -23,6 +23,7 @@ from server.paths import TYPES
 from server.problems import Problem, in_order
 from server.schema.model import Schema
 from server.site.check.audit import Audit
+from server.site.check.levels import with_levels
 from server.site.check.survey import Survey, broken_configuration, join_users, look_at, with_key_fixes
 from server.site.configure import configure, is_configuration
 from server.site.problems import problems_between
@@ -168,7 +169,7 @@ def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
     if document is not None:
         problems += dangling(overlay.snapshot, overlay.audit.parsed, [document])
     lost = tuple(_lost(overlay)) if any(problem.rule == "dangling" for problem in problems) else ()
-    shown = (p for p in problems if not (basis.settings.ignores(p) or p.message.endswith(lost)))
+    shown = (p for p in with_levels(overlay.audit, problems) if not p.message.endswith(lost))
     return in_order(set(shown))
 
 
