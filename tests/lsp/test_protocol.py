@@ -240,3 +240,64 @@ def test_text_units_are_those_of_utf_16(root: Path) -> None:
         client.start()
         [found] = client.open(ARTICLE, text)
         assert found["range"] == {"start": {"line": 2, "character": 6}, "end": {"line": 2, "character": 12}}
+
+
+def test_settings_that_become_invalid_on_disk_are_shown_until_they_are_mended(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        (root / "site.yaml").write_text("name: [A\n")
+        [found] = client.until_diagnosed("site.yaml", bool)
+        assert found["severity"] == 1
+        client.change(ARTICLE, "---\nauthor: bob\n---\n")  # The last valid settings are used.
+        client.until_diagnosed(ARTICLE, bool)
+        (root / "site.yaml").write_text("name: B\n")
+        client.until_diagnosed("site.yaml", lambda found: not found)
+
+
+def test_a_new_schema_applies_once_it_is_saved(root: Path) -> None:
+    text = "---\ntitle: A\ncolour: red\n---\n"
+    with language_server(root) as client:
+        client.start()
+        [found] = client.open(ARTICLE, text)
+        assert found["code"] == "unknown-key"
+        schema = json.loads((root / "content-types/article.json").read_text())
+        schema["attributes"]["colour"] = {"type": "string"}
+        (root / "content-types/article.json").write_text(json.dumps(schema))
+        client.until_diagnosed(ARTICLE, lambda found: not found)
+
+
+def test_features_over_the_protocol(root: Path) -> None:
+    with language_server(root) as client:
+        capabilities = client.start()["capabilities"]
+        assert capabilities["positionEncoding"] == "utf-16"
+        client.open(ARTICLE)
+        found = client.ask("textDocument/completion", client.at(ARTICLE, 2, 8))
+        [item] = found["items"]
+        assert item["label"] == "ann"
+        assert "Ann" in client.ask("completionItem/resolve", item)["documentation"]["value"]
+        assert client.ask("textDocument/hover", client.at(ARTICLE, 2, 9))["contents"]["kind"] == "markdown"
+        [place] = client.ask("textDocument/definition", client.at(ARTICLE, 2, 9))
+        assert place["uri"] == client.uri("content/authors/ann.yaml")
+        [place] = client.ask("textDocument/references", client.at("content/authors/ann.yaml", 0, 0))
+        assert place["uri"] == client.uri(ARTICLE)
+        for method in ("documentSymbol", "foldingRange", "documentLink"):
+            assert client.ask(f"textDocument/{method}", client.at(ARTICLE, 0, 0)), method
+        whole = {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}}
+        hints = client.ask("textDocument/inlayHint", client.at(ARTICLE, 0, 0, range=whole))
+        assert [hint["label"] for hint in hints] == ["Ann"]
+        assert [s["name"] for s in client.ask("workspace/symbol", {"query": "ann"})] == ["Ann"]
+        edit = client.ask("textDocument/rename", client.at(ARTICLE, 2, 9, newName="anna"))
+        assert len(edit["documentChanges"]) == 2
+        with pytest.raises(ResponseError, match="not a valid file name"):
+            client.ask("textDocument/rename", client.at(ARTICLE, 2, 9, newName=".x"))
+        arguments = [{"type": "author", "name": "zoe"}]
+        client.ask("workspace/executeCommand", {"command": "bifolio.newDocument", "arguments": arguments})
+        applied = client.wait(lambda message: message.get("method") == "workspace/applyEdit")
+        assert applied["params"]["edit"]["documentChanges"][0]["kind"] == "create"
+        assert not (root / "content/authors/zoe.md").exists()
+        with pytest.raises(ResponseError):
+            client.ask("workspace/executeCommand", {"command": "rm", "arguments": []})
+        client.send({"id": applied["id"], "result": {"applied": True}})
+        assert client.stop() == 0
+        assert client.errors == b""
