@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,28 @@ def test_neovim_checks_completes_and_goes_to_a_definition(tmp_path: Path) -> Non
         "definition": str(site / "content/authors/bob.yaml"),
     }
     assert (site / "content/articles/new.md").read_text() == "---\ntitle: New\nauthor: bob\n---\nText\n"
+
+
+def blocks(language: str) -> list[str]:
+    """Return the examples in docs/lsp.md in a language."""
+    page = (Path(__file__).parents[2] / "docs/lsp.md").read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.M | re.S)
+
+
+def test_the_examples_of_configurations_can_be_read(tmp_path: Path) -> None:
+    [settings] = map(json.loads, blocks("json"))
+    assert settings["glspc.server.command"] == "bifolio"
+    [languages] = map(tomllib.loads, blocks("toml"))
+    assert {language["language-servers"][0] for language in languages["language"]} == {"bifolio"}
+    assert len(blocks("lua")) == 2
+
+
+@pytest.mark.skipif(not (shutil.which("nvim") or IN_CI), reason="nvim is not installed")
+def test_the_examples_for_neovim_are_valid_lua(tmp_path: Path) -> None:
+    for number, example in enumerate(blocks("lua")):
+        path = tmp_path / f"{number}.lua"
+        path.write_text(example)
+        check = f"lua local f, wrong = loadfile('{path}') if not f then print(wrong) vim.cmd('cquit') end"
+        command = ["nvim", "--headless", "--clean", "-c", check, "-c", "qall!"]
+        done = subprocess.run(command, capture_output=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr.decode()
