@@ -37,6 +37,9 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "check": CommandEntry("server.commands.check", "check", "Report problems in content and schemas."),
     "lsp": CommandEntry("server.commands.lsp", "lsp", "Start a language server for an editor."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
+    "migrate": CommandEntry(
+        "server.commands.migrate", "migrate", "Change schemas together with all documents."
+    ),
     "log": CommandEntry("server.commands.history", "log", "Show the history of documents."),
     "diff": CommandEntry("server.commands.history", "diff", "Show changes in documents, by attribute."),
     "blame": CommandEntry(

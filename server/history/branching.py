@@ -2,7 +2,7 @@
 
 import threading
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -326,6 +326,11 @@ class CommittedFiles:
     def is_below_file(self, path: str) -> bool:
         """Return whether one of the path's parent folders is a file."""
         return any(folder in self.blobs for folder in folders_above(path))
+
+    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+        """Return the paths of all files in the given folders and their subfolders."""
+        starts = tuple(f"{folder}/" if folder else "" for folder in folders)
+        return (path for path in self.blobs if path.startswith(starts))
 
 
 class BranchWriter:

@@ -36,6 +36,7 @@ from server.service.undo_permission import may_take_back
 from server.site.commits.message import Authorship
 from server.site.site import Site, State
 from server.storage.git.times import CommitTimes
+from server.storage.intent import Write
 from server.storage.store import Store
 from server.storage.undo import Keeper, Permit, UndoFolder
 from server.write import prepare
@@ -253,11 +254,19 @@ class Writes:
         Also raises ForbiddenError if the caller does not have the permission `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
-        if caller.branch:
-            writes, _ = self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)
-        else:
-            writes, _ = self.site.preview(prepare, request)
+        writes, _ = self.files_of(caller, prepare, request)
         return list(file_changes(writes, caller))
+
+    def files_of(
+        self, caller: Caller, prepare: Prepare[Request, Made], request: Request
+    ) -> tuple[Sequence[Write], Made]:
+        """Return the files that `make` would write, and the result of `prepare`, without saving anything.
+
+        Only for callers with full access. Raises the same errors as `make`.
+        """
+        if caller.branch:
+            return self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)
+        return self.site.preview(prepare, request)
 
     def authorship(
         self,

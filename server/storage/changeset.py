@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from server.errors import ApiError, ConflictError, StorageError
-from server.storage.files import MISSING_FILE_ERRORS, Signature, below_file, is_below_file, signature
+from server.storage.files import MISSING_FILE_ERRORS, Signature, below_file, is_below_file, signature, walk
 from server.storage.intent import Write
 from server.storage.links import BROKEN_LINK, open_file
 from server.storage.read import refuse_unreadable
@@ -24,6 +24,9 @@ class Files(Protocol):
 
     def is_below_file(self, path: str) -> bool:
         """Whether `path` can't be created because one of its parent folders is actually a file."""
+
+    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+        """Return the paths of all files in the given folders and their subfolders."""
 
 
 class WorkingTree:
@@ -45,6 +48,9 @@ class WorkingTree:
 
     def is_below_file(self, path: str) -> bool:
         return is_below_file(self.root, path)
+
+    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+        return walk(self.root, folders).files
 
 
 class Changeset:
@@ -91,6 +97,12 @@ class Changeset:
         if path in self._texts:
             return self._texts[path] is not None
         return path in self._sources or self._signature(path) is not None
+
+    def listed(self, folders: Iterable[str]) -> set[str]:
+        """Return the paths of the files on which this changeset is based, in the given folders and their
+        subfolders.
+        """
+        return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
         """Return the signature that a file had when this changeset first checked it, or None if the file was

@@ -118,6 +118,22 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
     return tuple(parts), at
 
 
+def key_spans(text: str, at: int) -> list[tuple[int, int]]:
+    """Return where each part of a dotted key starts and ends. The key is in the statement, or in the entry of
+    an inline table, that starts at index `at`.
+    """
+    while text[at] in "[ \t":  # a table header
+        at += 1
+    spans = []
+    while part := _PART.match(text, at):
+        spans.append(part.span())
+        dot = _DOT.match(text, part.end())
+        if not dot:
+            break
+        at = dot.end()
+    return spans
+
+
 def _key(written: str) -> str:
     """Return a key without quotes, and with its escapes decoded."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))

@@ -59,6 +59,13 @@ class Chain:
     def is_below_file(self, path: str) -> bool:
         return self._disk.is_below_file(path)
 
+    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+        folders = tuple(folders)
+        starts = tuple(f"{folder}/" if folder else "" for folder in folders)
+        own = {path for path in self._contents if path.startswith(starts)}
+        gone = {path for path in own if self._contents[path] is None}
+        return {*self._disk.listed(folders), *own} - gone
+
     def changes(self, path: str) -> bool:
         return path in self._contents
 

@@ -1,0 +1,170 @@
+"""`bifolio migrate`, which changes schemas together with all documents."""
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import wraps
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import click
+
+from server.errors import ApiError, BusyError, SetupError
+from server.service.authorship import caller_of_command, writes_of_command
+from server.service.migrations import (
+    Request,
+    list_migrations,
+    preview_migration,
+    write_migration,
+)
+from server.service.opening import Mode, open_site
+from server.service.read import Caller
+from server.service.write import Writes
+from server.site.migrations.migration import Migration
+from server.site.migrations.plan import ApplyKept, NewMigration, Plan
+from server.tools.terminal import check_site, printable, site_option, tell_commit
+
+NOT_WRITTEN = "Nothing was written. To make these changes, run the command again with --write."
+
+
+@click.group("migrate")
+def migrate() -> None:
+    """Change schemas together with all documents, settings and references.
+
+    Each command prints its plan: a summary and a unified diff. Files change only with --write, all in one
+    step, and the migration is kept in migrations/. A server can keep running.
+    """
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator that adds the options that all migrations have."""
+    for option in reversed(
+        (
+            site_option,
+            click.option("--write", is_flag=True, help="Make the changes."),
+            click.option("--lossy", is_flag=True, help="Allow that values are lost."),
+            click.option("--branch", metavar="NAME", help="Commit the changes to another branch."),
+            click.option(
+                "--uncommitted", is_flag=True, help="Also change files that have uncommitted changes."
+            ),
+            click.option("--message", "-m", default="", help="The commit message."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def _errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorator that prints expected errors and exits with status 1."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except (SetupError, BusyError) as error:
+            click.echo(f"bifolio: {error}", err=True)
+            sys.exit(1)
+        except ApiError as error:
+            click.echo(f"bifolio: {printable_lines(error.message)}\nNothing was changed.", err=True)
+            sys.exit(1)
+
+    return run
+
+
+def printable_lines(text: str) -> str:
+    """Return a text of several lines without control characters."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _run(
+    request: Request, root: Path, *, write: bool, branch: str | None, uncommitted: bool, message: str
+) -> None:
+    writes, caller = _open(root, branch)
+    if write:
+        outcome = write_migration(writes, caller, request, message=message, uncommitted=uncommitted)
+        _show(outcome.made)
+        tell_commit(outcome.commit)
+        return
+    preview = preview_migration(writes, caller, request)
+    _show(preview.plan)
+    for line in preview.diff():
+        click.echo(printable(line))
+    if preview.writes:
+        click.echo(NOT_WRITTEN, err=True)
+
+
+def _open(root: Path, branch: str | None) -> tuple[Writes, Caller]:
+    check_site(root)
+    opened = open_site(root, Mode.COMMAND)
+    writes, caller = writes_of_command(opened), caller_of_command(opened)
+    return writes, writes.on_branch(caller, branch) if branch else caller
+
+
+def _show(plan: Plan) -> None:
+    if not plan.steps:
+        click.echo("✓ no document lacks a migration")
+    for step in plan.steps:
+        click.echo(printable(step.migration.label))
+        for path in step.files:
+            click.echo(f"  {printable(path)}")
+        for folder, paths in _by_folder(step.documents):
+            count = len(paths)
+            click.echo(f"  {printable(folder)}: {count:,} {'document' if count == 1 else 'documents'}")
+        for note in step.notes:
+            click.echo(f"  {printable(note)}")
+
+
+def _by_folder(paths: Iterable[str]) -> list[tuple[str, list[str]]]:
+    def folder(path: str) -> str:
+        return path.rpartition("/")[0]
+
+    return [(name, list(found)) for name, found in groupby(sorted(paths, key=folder), key=folder)]
+
+
+def _new(operation: str, arguments: dict[str, Any], root: Path, options: dict[str, Any]) -> None:
+    lossy = options.pop("lossy")
+    given = {name: value for name, value in arguments.items() if value not in (None, False, "")}
+    _run(NewMigration(Migration(operation, given), lossy), root, **options)
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@migrate.command("rename")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@click.argument("new")
+@_options
+@_errors
+def rename(attribute: str, new: str, root: Path, **options: Any) -> None:
+    """Rename an attribute: bifolio migrate rename article.title headline."""
+    _new("rename", {"attribute": attribute, "to": new}, root, options)
+
+
+@migrate.command("drop")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@_options
+@_errors
+def drop(attribute: str, root: Path, **options: Any) -> None:
+    """Remove an attribute, and its values from all documents. With values, this needs --lossy."""
+    _new("drop", {"attribute": attribute}, root, options)
+
+
+@migrate.command("apply")
+@_options
+@_errors
+def apply(root: Path, lossy: bool, **options: Any) -> None:
+    """Bring documents along that lack a kept migration, such as documents from an older branch."""
+    _run(ApplyKept(lossy), root, **options)
+
+
+@migrate.command("list")
+@site_option
+@click.option("--branch", metavar="NAME", help="List the migrations of another branch.")
+@_errors
+def list_(root: Path, branch: str | None) -> None:
+    """List the kept migrations, and the documents that lack them."""
+    writes, caller = _open(root, branch)
+    for kept in list_migrations(writes, caller):
+        click.echo(printable(f"{kept.migration.label}: {kept.migration}"))
+        for path in kept.lacking:
+            click.echo(printable(f"! {path} lacks it; run bifolio migrate apply"))

@@ -1,0 +1,117 @@
+"""Renaming of keys in the text of a file. Only the characters of the keys change, and all other bytes stay
+the same.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from server.formats import frontmatter
+from server.formats.edits import Cut, apply_cuts
+from server.formats.json import json_nodes, json_text
+from server.formats.text_positions import KeyPath
+from server.formats.toml.reader import toml_key
+from server.formats.toml.statements import Value, key_spans, statements
+from server.formats.tree import Node
+from server.formats.yaml.reader import yaml_nodes
+from server.formats.yaml.writer import is_safe_plain
+
+# the path of a key and its new name
+Renames = Mapping[KeyPath, str]
+
+
+def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
+    """Return the text of the file at `path` with new names for some keys.
+
+    Each path in `renames` leads to a key, by its old name. In a Markdown file, only keys in the front matter
+    can be renamed. The text must be valid. Keys that come from a YAML alias or merge are not found, so the
+    caller must parse the result and compare it.
+    """
+    if not renames:
+        return text
+    if not markdown:
+        return _rename(_format_of(path), text, renames)
+    parts = frontmatter.split(text)
+    if parts.handler is None:
+        return text
+    matter = _rename(_FRONT_MATTER[type(parts.handler)], parts.matter, renames)
+    return parts.opening + matter + parts.closing + parts.rest
+
+
+_FRONT_MATTER: Mapping[type, str] = {
+    frontmatter.YamlHandler: "yaml",
+    frontmatter.TomlHandler: "toml",
+    frontmatter.JsonHandler: "json",
+}
+
+
+def _format_of(path: str) -> str:
+    return "json" if path.endswith(".json") else "toml" if path.endswith(".toml") else "yaml"
+
+
+def _rename(format_: str, text: str, renames: Renames) -> str:
+    if format_ == "toml":
+        return apply_cuts(text, list(_toml_cuts(text, renames)))
+    root = json_nodes(text) if format_ == "json" else yaml_nodes(text)
+    if root is None:
+        return text
+    above = {path[:end] for path in renames for end in range(len(path))}
+    return apply_cuts(text, list(_node_cuts(root, (), renames, above, is_json=format_ == "json")))
+
+
+def _node_cuts(
+    node: Node, at: KeyPath, renames: Renames, above: set[KeyPath], *, is_json: bool
+) -> Iterator[Cut]:
+    """Yield the replacements for the keys in a list or mapping. `above` contains the paths of all lists and
+    mappings that contain keys to rename.
+    """
+    if at not in above:
+        return
+    for i, item in enumerate(node.items):
+        here = (*at, node.keys[i].value if node.kind == "map" else i)
+        if here in renames:
+            key = node.keys[i]
+            yield Cut(key.start, key.end, _token(renames[here], key.style, is_json=is_json))
+        yield from _node_cuts(item, here, renames, above, is_json=is_json)
+
+
+def _token(name: str, style: str, *, is_json: bool) -> str:
+    """Return the text for a key with the same quotes as before, if possible."""
+    if is_json or style == '"':
+        return json_text(name)
+    if style == "'" or not is_safe_plain(name, flow=True):
+        return "'" + name.replace("'", "''") + "'"
+    return name
+
+
+# --- TOML -----------------------------------------------------------------------------------------
+
+
+def _toml_cuts(text: str, renames: Renames) -> Iterator[Cut]:
+    for statement in statements(text):
+        spans = key_spans(text, statement.start)
+        if statement.value is None:
+            names = [end for end, part in enumerate(statement.path, 1) if isinstance(part, str)]
+            paths = [statement.path[:end] for end in names]
+        else:
+            own = len(statement.path) - len(spans)
+            paths = [statement.path[: own + end] for end in range(1, len(spans) + 1)]
+            yield from _inner_cuts(text, statement.path, statement.value, renames)
+        yield from _key_cuts(text, spans, paths, renames)
+
+
+def _inner_cuts(text: str, at: KeyPath, value: Value, renames: Renames) -> Iterator[Cut]:
+    """Yield the replacements for the keys in an inline table or array."""
+    for entry in value.entries:
+        if value.kind == "table":
+            spans = key_spans(text, entry.start)
+            paths = [(*at, *entry.path[:end]) for end in range(1, len(spans) + 1)]
+            yield from _key_cuts(text, spans, paths, renames)
+        yield from _inner_cuts(text, (*at, *entry.path), entry.value, renames)
+
+
+def _key_cuts(
+    text: str, spans: list[tuple[int, int]], paths: list[KeyPath], renames: Renames
+) -> Iterator[Cut]:
+    for (start, end), path in zip(spans, paths, strict=True):
+        if path in renames:
+            name, quote = renames[path], text[start]
+            yield Cut(start, end, f"{quote}{name}{quote}" if quote in "\"'" else toml_key(name))

@@ -1,0 +1,102 @@
+"""Migrations of a site: planning, applying, and finding documents that lack a kept migration
+(docs/migrate.md).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from functools import partial
+
+from server.errors import ConflictError
+from server.service.read import Caller
+from server.service.write import Outcome, Writes
+from server.site.migrations.migration import Migration
+from server.site.migrations.plan import ApplyKept, NewMigration, Plan, kept_migrations, plan_kept, plan_new
+from server.storage.git.uncommitted import changed_paths
+from server.storage.intent import Write
+from server.write.context import Context
+
+Request = NewMigration | ApplyKept
+_MAX_NAMED_FILES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A plan, and the files that it would write."""
+
+    plan: Plan
+    writes: Sequence[Write]
+
+    def diff(self) -> Iterator[str]:
+        """Yield the lines of a unified diff of all files, without line breaks."""
+        for write in sorted(self.writes, key=lambda each: each.path):
+            old, new = (write.read or b"").decode(), (write.data or b"").decode()
+            names = (
+                "/dev/null" if write.before is None else f"a/{write.path}",
+                "/dev/null" if write.deletes else f"b/{write.path}",
+            )
+            yield from unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A kept migration, and the paths of the documents that lack it."""
+
+    migration: Migration
+    lacking: tuple[str, ...]
+
+
+def preview_migration(writes: Writes, caller: Caller, request: Request) -> Preview:
+    """Return what `write_migration` would write. Raises the same errors, except for uncommitted changes."""
+    found, plan = writes.files_of(caller, _plan, request)
+    return Preview(plan, found)
+
+
+def write_migration(
+    writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
+) -> Outcome[Plan]:
+    """Make all changes of a migration in one write, or bring all documents along with the kept migrations.
+
+    Unless `uncommitted` is set, files with uncommitted changes are not touched. Raises ConflictError if there
+    are such files, ValidationError if the migration is impossible or would lose values, and the errors of
+    `Writes.make`.
+    """
+    prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
+    return writes.make(caller, prepare, request, message=message or partial(_message, request))
+
+
+def list_migrations(writes: Writes, caller: Caller) -> list[Kept]:
+    """Return all kept migrations in order, with the documents that lack them."""
+    _, kept = writes.files_of(caller, _kept, None)
+    return kept
+
+
+def _kept(_: None, context: Context) -> list[Kept]:
+    lacking: dict[str, set[str]] = {}
+    for step in plan_kept(ApplyKept(lossy=True), context).steps:
+        lacking.setdefault(step.migration.path, set()).update(step.documents)
+    return [Kept(one, tuple(sorted(lacking.get(one.path, ())))) for one in kept_migrations(context)]
+
+
+def _plan(request: Request, context: Context) -> Plan:
+    return plan_new(request, context) if isinstance(request, NewMigration) else plan_kept(request, context)
+
+
+def _plan_committed(writes: Writes, request: Request, context: Context) -> Plan:
+    plan = _plan(request, context)
+    edited = sorted(changed_paths(writes.site.root, plan.paths))
+    if edited:
+        more = f" and {len(edited) - _MAX_NAMED_FILES:,} more" if len(edited) > _MAX_NAMED_FILES else ""
+        names = ", ".join(edited[:_MAX_NAMED_FILES])
+        raise ConflictError(
+            f"These files have uncommitted changes: {names}{more}. Commit or discard the changes first, or "
+            "pass --uncommitted to migrate the files anyway"
+        )
+    return plan
+
+
+def _message(request: Request, plan: Plan) -> str:
+    """Return a commit message such as `Migrate: rename article.title headline`."""
+    if isinstance(request, NewMigration):
+        return f"Migrate: {request.migration}"
+    return f"Apply migrations: {', '.join(step.migration.label for step in plan.steps)}"

@@ -1,0 +1,1 @@
+"""Migrations: changes to schemas that also change all documents and settings (docs/migrate.md)."""

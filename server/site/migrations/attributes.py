@@ -1,0 +1,126 @@
+"""Migrations of one attribute: `rename` and `drop`."""
+
+from server.errors import ValidationError
+from server.formats.edits import REMOVE
+from server.formats.text_positions import KeyPath
+from server.formats.tree import is_null
+from server.schema.model import Schema, Type
+from server.site.configure import Configuration
+from server.site.migrations.draft import Draft, Place, new_problems
+from server.site.migrations.edits import Edits
+from server.site.migrations.migration import Migration, require_attribute, split_target
+from server.site.migrations.references import references
+
+BODY_TYPES = ("richtext", "text", "string")  # types of attributes that `options.body` can name
+
+
+def configure_after(draft: Draft, before: Configuration) -> Configuration:
+    """Return the configuration after the edits so far. Refuse the migration if it has new problems."""
+    after = draft.configuration()
+    for problem in new_problems(before, after):
+        draft.refuse(problem.path, problem.message, problem.fix)
+    return after
+
+
+def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
+    """Set `options.body` if a different attribute would be stored below the front matter.
+
+    `name` is the attribute that must stay there. If there is no option, the first richtext attribute is the
+    body.
+    """
+    type_ = after.types[before.uid]
+    attribute = type_.attributes.get(name or "")
+    if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
+        return
+    options = type_.raw.get("options")
+    new = {**options, "body": name} if isinstance(options, dict) else {"body": name}
+    draft.edit_configuration(type_.path, Edits(values={("options",): new}))
+
+
+# --- rename ---------------------------------------------------------------------------------------
+
+
+def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Rename an attribute in its schema, in all documents, and in everything that refers to it."""
+    before = draft.configuration()
+    type_, old = split_target(before.schema, str(migration.arguments["attribute"]))
+    new = str(migration.arguments["to"])
+    after = before
+    if is_new:
+        require_attribute(type_, old)
+        if new in type_.attributes:
+            raise ValidationError(f'{type_.uid} already has an attribute "{new}"')
+        for path, edits in references(draft, before.schema, type_, old, new).items():
+            draft.edit_configuration(path, edits)
+        draft.edit_configuration(type_.path, Edits({("attributes", old): new}))
+        after = configure_after(draft, before)
+    elif old in type_.attributes:
+        return  # A later change has given the name to another attribute.
+
+    def editor(place: Place) -> Edits:
+        edits = Edits()
+        if old in place.tree and new in place.tree:
+            draft.refuse(place.path, f'contains both "{old}" and "{new}"', "remove one of them",
+                         (*place.at, new))  # fmt: skip
+        elif is_new and new in place.tree:
+            draft.refuse(place.path, f'already contains the key "{new}", which would become the attribute',
+                         "remove or rename this key first", (*place.at, new))  # fmt: skip
+        elif old in place.tree:
+            edits.renames[old,] = new
+        return edits
+
+    draft.edit_documents(before, after, type_.uid, editor, (old, new) if is_new else (old,))
+
+
+# --- drop -----------------------------------------------------------------------------------------
+
+
+def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Remove an attribute from its schema, and its values from all documents."""
+    before = draft.configuration()
+    type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
+    after, derived = before, False
+    if is_new:
+        require_attribute(type_, name)
+        derived = type_.attributes[name].derived
+        _release(draft, before.schema, type_, name)
+        draft.require_possible()
+        draft.edit_configuration(type_.path, Edits(values={("attributes", name): REMOVE}))
+        after = configure_after(draft, before)
+        if type_.body != name:
+            keep_body(draft, type_, after.schema, type_.body)
+            after = draft.configuration()
+    elif name in type_.attributes:
+        return
+
+    def editor(place: Place) -> Edits:
+        if name not in place.tree:
+            return Edits()
+        if not is_null(place.tree[name]) and not derived:
+            draft.lose(place.path, (*place.at, name), f'"{name}" has a value')
+        return Edits(values={(name,): REMOVE})
+
+    draft.edit_documents(before, after, type_.uid, editor, (name,))
+
+
+def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
+    """Remove the other end of a relation, and refuse the migration if something else names the attribute."""
+    attribute = type_.attributes[name]
+    if attribute.inversed_by and attribute.target in schema.types:
+        other = schema.types[attribute.target or ""]
+        if other.path:
+            raise ValidationError(
+                f"{other.uid}.{attribute.inversed_by} shows the other side of this relation; "
+                f"drop it first: bifolio migrate drop {other.singular}.{attribute.inversed_by}"
+            )
+    for path, edits in references(draft, schema, type_, name, f"{name}-new").items():
+        for at in (*edits.renames, *edits.values):
+            if path != type_.path and at[0] == "attributes" and at[-1] == "inversedBy":
+                draft.edit_configuration(path, Edits(values={at: REMOVE}))
+                continue
+            _refuse_reference(draft, path, at, type_, name)
+
+
+def _refuse_reference(draft: Draft, path: str, at: KeyPath, type_: Type, name: str) -> None:
+    where = ".".join(map(str, at))
+    draft.refuse(path, f"{where} uses {type_.uid}.{name}", "change it first", at)

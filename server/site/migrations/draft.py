@@ -1,0 +1,240 @@
+"""Draft of a migration: the files as they will be after it, and everything that prevents it.
+
+A draft is based on a `Context`, so it works for the files on disk and for the files of another branch. It
+only collects new texts. The caller decides whether they are written.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from server.config.model import FILE
+from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, Layout
+from server.errors import ConflictError, SetupError, ValidationError, place_of, with_fix
+from server.formats.text_positions import KeyPath, line_and_column, nearest
+from server.formats.tree import SyntaxProblem, Tree
+from server.paths import TYPES
+from server.problems import Problem
+from server.schema.model import Schema, Type
+from server.site.configure import Configuration, configure
+from server.site.migrations.edits import Edits, edit_text
+from server.site.migrations.places import holders_of, places_in
+from server.storage.read import parse, positions_of
+from server.write.context import Context
+
+MIGRATIONS = "migrations"
+MAX_SHOWN = 20  # limit for the documents that one error names
+# All files with one of these prefixes determine the configuration of a site.
+_CONFIGURATION = (FILE, f"{TYPES}/")
+# Returns the edits to one mapping that contains the attributes of a type or component. The paths in the edits
+# begin at the mapping.
+Editor = Callable[["Place"], Edits]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A mapping in a document that contains the attributes of a content type or component.
+
+    `at` is its path in the file, () for the document itself. `tree` contains its values. `claim` identifies
+    the document.
+    """
+
+    path: str
+    claim: Claim
+    at: KeyPath
+    tree: Mapping[str, Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that prevents a migration, or a value that it would lose. `at` is the path of the value."""
+
+    path: str
+    at: KeyPath
+    message: str
+    fix: str = ""
+    line: int | None = None
+
+
+@dataclass(slots=True)
+class Draft:
+    """The new texts of files, and what was found while they were prepared.
+
+    - `refusals` prevent the migration.
+    - `losses` are values that the migration would lose. They also prevent it, unless `lossy` is set.
+    - `documents` are the paths of the documents that change, by the migration's number in the list.
+    """
+
+    context: Context
+    lossy: bool = False
+    refusals: list[Finding] = field(default_factory=list)
+    losses: list[Finding] = field(default_factory=list)
+    documents: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    # the text that each changed file had before, and None for a new file
+    before: dict[str, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        layout = self.context.layout
+        roots = (TYPES, MIGRATIONS, *layout.roots)
+        self.paths = sorted({*self.context.changeset.listed(roots), FILE})
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def exists(self, path: str) -> bool:
+        return self.context.changeset.exists(path)
+
+    def text(self, path: str) -> str:
+        return self.context.changeset.text(path)
+
+    def put(self, path: str, text: str) -> None:
+        self._keep(path)
+        self.context.changeset.put(path, text)
+        if path not in self.paths:
+            self.paths.append(path)
+
+    def move(self, path: str, new: str) -> None:
+        """Move a file. Refuse the migration if a file with the new path exists."""
+        if self.exists(new):
+            self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
+            return
+        text = self.text(path)
+        self._keep(path)
+        self.context.changeset.delete(path)
+        self.paths.remove(path)
+        self.put(new, text)
+
+    def _keep(self, path: str) -> None:
+        if path not in self.before:
+            self.before[path] = self.text(path) if self.exists(path) else None
+
+    @property
+    def changed(self) -> list[str]:
+        """The paths of the files that the migration changes, creates or deletes."""
+        return sorted(path for path, old in self.before.items() if old != self._text_or_none(path))
+
+    def _text_or_none(self, path: str) -> str | None:
+        return self.text(path) if self.exists(path) else None
+
+    # --- findings ------------------------------------------------------------------------------
+
+    def refuse(self, path: str, message: str, fix: str = "", at: KeyPath = ()) -> None:
+        self.refusals.append(Finding(path, at, message, fix))
+
+    def lose(self, path: str, at: KeyPath, message: str) -> None:
+        self.losses.append(Finding(path, at, message))
+
+    def described(self, findings: Iterable[Finding]) -> Iterator[str]:
+        """Yield a line for each finding, with the position of the value in the file before the migration."""
+        for found in findings:
+            line, column = found.line, None
+            if line is None and found.at:
+                text = self.before.get(found.path) or self._text_or_none(found.path) or ""
+                line, column = line_and_column(nearest(positions_of(found.path, text), found.at))
+            yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
+
+    def require_possible(self) -> None:
+        """Raise ValidationError if something prevents the migration, or if it would lose values."""
+        if self.refusals:
+            raise ValidationError(self._listed("The migration is not possible", self.refusals))
+        if self.losses and not self.lossy:
+            count = len({found.path for found in self.losses})
+            what = f"The migration would lose values in {count:,} {'file' if count == 1 else 'files'}"
+            raise ValidationError(self._listed(f"{what} (allow this with --lossy)", self.losses))
+
+    def _listed(self, what: str, findings: list[Finding]) -> str:
+        lines = list(self.described(findings[:MAX_SHOWN]))
+        if len(findings) > MAX_SHOWN:
+            lines.append(f"… and {len(findings) - MAX_SHOWN:,} more")
+        return what + ":\n" + "\n".join(f"  {line}" for line in lines)
+
+    # --- configuration -------------------------------------------------------------------------
+
+    def configuration(self) -> Configuration:
+        """Return the settings and schemas as they are in this draft. Raises ValidationError if they are
+        invalid.
+
+        They are written to a temporary folder, so that they are read and checked by the same code as always.
+        """
+        with TemporaryDirectory(prefix="bifolio-") as folder:
+            root = Path(folder).resolve()
+            for path in self.paths:
+                if path.startswith(_CONFIGURATION) and self.exists(path):
+                    target = root / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_text(self.text(path), encoding="utf-8", newline="")
+            try:
+                return configure(root)
+            except SetupError as error:
+                raise ValidationError(f"The schema would become invalid: {error}") from error
+
+    def edit_configuration(self, path: str, edits: Edits) -> None:
+        """Edit site.yaml or a schema file."""
+        if not edits:
+            return
+        try:
+            self.put(path, edit_text(path, self.text(path), None, edits))
+        except SyntaxProblem as error:
+            self._refuse_syntax(path, error)
+        except ConflictError as error:
+            self.refuse(path, error.message.removeprefix(f"{path} "))
+
+    def _refuse_syntax(self, path: str, error: SyntaxProblem) -> None:
+        self.refusals.append(Finding(path, (), error.message, error.fix, error.line))
+
+    # --- documents -----------------------------------------------------------------------------
+
+    def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+        """Yield the path of each file that contains a document of one of the content types."""
+        wanted = frozenset(uids)
+        for path in list(self.paths):
+            claim = layout.claim(path) if path.endswith(ENDINGS) else None
+            if claim and claim.type.uid in wanted and self.context.store.owner(path, self.exists) == path:
+                yield path, claim
+
+    def edit_documents(
+        self, before: Configuration, after: Configuration, uid: str, editor: Editor, words: Iterable[str]
+    ) -> None:
+        """Edit every mapping with the attributes of a type or component, in all documents.
+
+        Files that contain none of the `words` are not parsed.
+        """
+        words = tuple(words)
+        layout = Layout(before.schema, before.settings)
+        for path, claim in self.claimed(layout, holders_of(before.schema, uid)):
+            text = self.text(path)
+            body = claim.type.body if path.endswith(MARKDOWN) else None
+            # JSON and YAML can contain escaped keys.
+            if words and body not in words and "\\" not in text and not any(word in text for word in words):
+                continue
+            try:
+                self._edit_document(path, claim, after.schema, text, editor, before.schema, uid)
+            except SyntaxProblem as error:
+                self._refuse_syntax(path, error)
+            except ConflictError as error:
+                self.refuse(path, error.message.removeprefix(f"{path} "))
+
+    def _edit_document(
+        self, path: str, claim: Claim, after: Schema, text: str, editor: Editor, schema: Schema, uid: str
+    ) -> None:
+        tree, edits = parse(path, text, claim.type.body), Edits()
+        for at, mapping in places_in(schema, claim.type, tree, uid):
+            edits.add(editor(Place(path, claim, at, mapping)), at)
+        if edits:
+            new_body = _body_of(after, claim.type)
+            new = edit_text(path, text, claim.type.body, edits, new_body)
+            if new != text:
+                self.put(path, new)
+                self.documents.add(path)
+
+
+def _body_of(schema: Schema, type_: Type) -> str | None:
+    return schema.types[type_.uid].body if type_.uid in schema.types else type_.body
+
+
+def new_problems(before: Configuration, after: Configuration) -> list[Problem]:
+    """Return the problems of the new configuration that the old one does not have."""
+    known = {problem.message for problem in before.problems}
+    return [problem for problem in after.problems if problem.message not in known]

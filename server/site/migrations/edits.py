@@ -1,0 +1,91 @@
+"""Edits to one file: new names for keys, and new values. All other bytes stay the same."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.path_rules import MARKDOWN
+from server.errors import ConflictError
+from server.formats.edits import REMOVE, same
+from server.formats.rename_keys import rename_keys
+from server.formats.text_positions import KeyPath
+from server.formats.tree import SyntaxProblem, Tree
+from server.storage.document_text import change_text
+from server.storage.read import BOM, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Edits to the values in one file. All paths contain the names that the keys have before the edits.
+
+    - `renames`: the new names of keys, by path
+    - `values`: the new values, by path; REMOVE removes a key
+    """
+
+    renames: dict[KeyPath, str] = field(default_factory=dict)
+    values: dict[KeyPath, Any] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.renames or self.values)
+
+    def add(self, other: "Edits", at: KeyPath = ()) -> None:
+        """Add the edits to the value at a path."""
+        self.renames.update({(*at, *path): name for path, name in other.renames.items()})
+        self.values.update({(*at, *path): value for path, value in other.values.items()})
+
+    def applied_to(self, tree: Tree, at: KeyPath = ()) -> Any:
+        """Return a copy of a parsed value with these edits. `at` is the path of the value."""
+        if isinstance(tree, dict):
+            made: dict[Any, Any] = {}
+            for key, value in tree.items():
+                here = (*at, key)
+                new = self.values[here] if here in self.values else self.applied_to(value, here)
+                if new is not REMOVE:
+                    made[self.renames.get(here, key)] = new
+            added = {p[-1]: v for p, v in self.values.items() if p and p[:-1] == at and p[-1] not in tree}
+            return {**made, **{key: value for key, value in added.items() if value is not REMOVE}}
+        if isinstance(tree, list):
+            items = [
+                self.values.get((*at, i), self.applied_to(item, (*at, i))) for i, item in enumerate(tree)
+            ]
+            return [item for item in items if item is not REMOVE]
+        return tree
+
+
+def edit_text(path: str, text: str, body: str | None, edits: Edits, new_body: str | None = None) -> str:
+    """Return the text of a file with some edits.
+
+    `body` and `new_body` are the names of the attribute that is stored below the front matter of a Markdown
+    file, before and after the edits. Raises SyntaxProblem if the text can't be parsed. Raises ConflictError
+    if the edits would affect other values, for example through a YAML alias.
+    """
+    bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
+    before = parse(path, text, body)
+    expected = edits.applied_to(deepcopy(before))
+    edited = rename_keys(path, text, edits.renames, markdown=path.endswith(MARKDOWN))
+    moved_body = edits.renames.get((body,), body) if body else None
+    if edits.values:
+        edited = _with_values(path, edited, moved_body, expected)
+    _require_same(path, edited, new_body, expected)
+    return bom + edited
+
+
+def _with_values(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
+    now = parse(path, text, body)
+    changes = {key: value for key, value in expected.items() if not same(now.get(key), value)}
+    changes |= dict.fromkeys(now.keys() - expected.keys(), REMOVE)
+    return change_text(path, text, body, changes) if changes else text
+
+
+def _require_same(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> None:
+    try:
+        found: Any = parse(path, text, body)
+    except SyntaxProblem:
+        found = None
+    if found is None or not _is_same(found, expected):
+        raise ConflictError(f"{path} contains syntax that Bifolio can't change safely; edit the file by hand")
+
+
+def _is_same(found: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return found.keys() == expected.keys() and all(same(found[key], expected[key]) for key in found)

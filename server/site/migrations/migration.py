@@ -1,0 +1,119 @@
+"""Migrations as values, and the files in which a site keeps them (`migrations/0007-rename-headline.yaml`)."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.errors import SetupError, ValidationError
+from server.formats.tree import SyntaxProblem, typed
+from server.formats.yaml.reader import read_yaml
+from server.formats.yaml.writer import yaml_mapping
+from server.schema.model import Schema, Type
+from server.schema.spelling import suggestion
+from server.site.migrations.draft import MIGRATIONS
+
+_NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A change to the schema and the documents. `arguments` contains the values for the operation.
+
+    `path` is the file in which the site keeps the migration, "" before it is kept.
+    """
+
+    operation: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    path: str = ""
+
+    def __str__(self) -> str:
+        """The migration as it is written on the command line, such as `rename article.title headline`."""
+        return " ".join((self.operation, *map(_shown, self.arguments.values())))
+
+    @property
+    def label(self) -> str:
+        """The name of the migration in messages: `0007-rename-headline`, or the command."""
+        return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
+    """Return the path for the file of a new migration. Its number is one more than the highest so far."""
+    numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
+    slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
+    return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
+
+
+def kept_text(migration: Migration) -> str:
+    """Return the text of the file of a new migration."""
+    head = f"# bifolio migrate {migration}\n"
+    return head + yaml_mapping({"operation": migration.operation, **migration.arguments})
+
+
+def kept_paths(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths of all migrations in the order in which they are applied: by number, then by name.
+
+    Two branches may have added migrations with the same number.
+    """
+    found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
+    return (path for _, path in sorted(found))
+
+
+def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> Migration:
+    """Parse the file of a migration. `known` contains the arguments of each operation. Raises SetupError."""
+    try:
+        tree = typed(read_yaml(text))
+    except (SyntaxProblem, ValueError) as error:
+        line, fix = getattr(error, "line", None), getattr(error, "fix", "")
+        raise SetupError(path, line, str(error), fix) from error
+    if not isinstance(tree, dict) or tree.get("operation") not in known:
+        found = tree.get("operation") if isinstance(tree, dict) else None
+        fix = suggestion(str(found), known) or "use one of " + ", ".join(known)
+        raise SetupError(path, 1, f'unknown operation "{found}"', fix)
+    operation = str(tree.pop("operation"))
+    for key in tree:
+        if key not in known[operation]:
+            fix = suggestion(str(key), known[operation]) or "use " + ", ".join(known[operation])
+            raise SetupError(path, None, f'unknown key "{key}"', fix)
+    return Migration(operation, tree, path)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def find_type(schema: Schema, name: str) -> Type:
+    """Return the content type or component with a name such as `article`, `api::article.article` or
+    `shared.seo`. Raises ValidationError.
+    """
+    found = schema.subjects.get(name) or schema.types.get(name)
+    if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
+        names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]
+        raise ValidationError(_no(f'unknown type "{name}"', name, names))
+    return found
+
+
+def split_target(schema: Schema, target: str) -> tuple[Type, str]:
+    """Return the type and the attribute's name in a text such as `article.title` or `shared.seo.metaTitle`.
+
+    The attribute need not exist. Raises ValidationError.
+    """
+    name, dot, attribute = target.rpartition(".")
+    if not dot or not name or not attribute:
+        raise ValidationError(f'"{target}" must be TYPE.attribute, such as article.title')
+    return find_type(schema, name), attribute
+
+
+def require_attribute(type_: Type, name: str) -> None:
+    """Raise ValidationError if the type has no attribute with this name."""
+    if name not in type_.attributes:
+        raise ValidationError(_no(f'{type_.uid} has no attribute "{name}"', name, type_.attributes))
+
+
+def _no(what: str, name: str, known: Iterable[str]) -> str:
+    hint = suggestion(name, known)
+    return f"{what}; {hint}" if hint else what

@@ -1,0 +1,56 @@
+"""Places of types in documents: the mappings that contain the attributes of a content type or component."""
+
+from collections.abc import Iterator, Mapping
+
+from server.formats.text_positions import KeyPath
+from server.formats.tree import Tree
+from server.schema.model import Attribute, Schema, Type
+
+
+def holders_of(schema: Schema, uid: str) -> frozenset[str]:
+    """Return the uids of the content types whose documents can contain the attributes of a type.
+
+    For a content type, this is the type itself. For a component, these are the content types with attributes
+    that can hold it, directly or in another component.
+    """
+    if schema.types[uid].kind != "component":
+        return frozenset({uid})
+    found = {uid}
+    size = 0
+    while size < len(found):  # Repeated until no more types are found.
+        size = len(found)
+        found |= {
+            other.uid
+            for other in schema.types.values()
+            if any(found.intersection(inner_uids(a)) for a in other.attributes.values())
+        }
+    return frozenset(type_.uid for type_ in schema.content_types if type_.uid in found)
+
+
+def inner_uids(attribute: Attribute) -> tuple[str, ...]:
+    """Return the uids of the components that an attribute can hold."""
+    return tuple(uid for uid in (attribute.component, *attribute.components) if uid)
+
+
+def places_in(
+    schema: Schema, type_: Type, tree: Mapping[str, Tree], uid: str
+) -> Iterator[tuple[KeyPath, Mapping[str, Tree]]]:
+    """Yield each mapping with the attributes of the type `uid`, and its path in the document."""
+    if type_.uid == uid:
+        yield (), tree
+    for name, attribute in type_.attributes.items():
+        if attribute.holds_components and name in tree:
+            for at, inner, mapping in _components(schema, attribute, tree[name]):
+                for below, found in places_in(schema, inner, mapping, uid):
+                    yield (name, *at, *below), found
+
+
+def _components(
+    schema: Schema, attribute: Attribute, value: Tree
+) -> Iterator[tuple[KeyPath, Type, Mapping[str, Tree]]]:
+    items = enumerate(value) if isinstance(value, list) else [(None, value)]
+    for i, item in items:
+        if isinstance(item, dict):
+            type_ = schema.types.get(str(attribute.component or item.get("__component")))
+            if type_ is not None:
+                yield (() if i is None else (i,)), type_, item

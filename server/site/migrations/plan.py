@@ -1,0 +1,107 @@
+"""Planning of migrations: what one or several migrations would change, or why they can't be applied."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from server.errors import SetupError, ValidationError
+from server.site.migrations import attributes
+from server.site.migrations.draft import MIGRATIONS, Draft
+from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
+from server.write.context import Context
+
+# Plans a migration. `is_new` is False for a kept migration, whose schema is already in place.
+Planner = Callable[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A kind of migration: its planner, and the arguments that its file can contain.
+
+    The value of the argument `names_file` becomes part of the file's name.
+    """
+
+    plan: Planner
+    arguments: tuple[str, ...]
+    names_file: str
+
+
+OPERATIONS: Mapping[str, Operation] = {
+    "rename": Operation(attributes.rename, ("attribute", "to"), "to"),
+    "drop": Operation(attributes.drop, ("attribute",), "attribute"),
+}
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class NewMigration:
+    """A request to apply a migration and keep it. `lossy` allows that values are lost."""
+
+    migration: Migration
+    lossy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyKept:
+    """A request to bring all documents along with the kept migrations."""
+
+    lossy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one migration changes: the paths of the documents and of all other files."""
+
+    migration: Migration
+    documents: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of a plan, in order."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def paths(self) -> list[str]:
+        return sorted({path for step in self.steps for path in (*step.documents, *step.files)})
+
+
+def plan_new(request: NewMigration, context: Context) -> Plan:
+    """Prepare a new migration. Raises ValidationError if it is impossible, or if it would lose values."""
+    draft = Draft(context, request.lossy)
+    migration, operation = request.migration, OPERATIONS[request.migration.operation]
+    operation.plan(draft, migration, is_new=True)
+    draft.require_possible()
+    path = kept_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
+    draft.put(path, kept_text(migration))
+    files = [each for each in draft.changed if each not in draft.documents]
+    return Plan((Step(migration, tuple(sorted(draft.documents)), tuple(files), tuple(draft.notes)),))
+
+
+def plan_kept(request: ApplyKept, context: Context) -> Plan:
+    """Prepare the changes to documents that lack kept migrations. Raises ValidationError as `plan_new` does.
+
+    The changed documents may themselves need the next migrations, so all migrations are applied in order.
+    """
+    steps, known = [], set[str]()
+    for migration in kept_migrations(context):
+        draft = Draft(context, request.lossy)
+        OPERATIONS[migration.operation].plan(draft, migration, is_new=False)
+        draft.require_possible()
+        if draft.documents:
+            steps.append(Step(migration, tuple(sorted(draft.documents)), notes=tuple(draft.notes)))
+            known |= draft.documents
+    return Plan(tuple(steps))
+
+
+def kept_migrations(context: Context) -> list[Migration]:
+    """Return the kept migrations of a site in order. Raises ValidationError if a file is invalid."""
+    found = []
+    for path in kept_paths(context.changeset.listed((MIGRATIONS,))):
+        try:
+            found.append(read_migration(path, context.changeset.text(path), ARGUMENTS))
+        except SetupError as error:
+            raise ValidationError(str(error)) from error
+    return found
