@@ -140,6 +140,20 @@ def rename(attribute: str, new: str, root: Path, **options: Any) -> None:
     _new("rename", {"attribute": attribute, "to": new}, root, options)
 
 
+@migrate.command("retype")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@click.argument("new_type", metavar="NEW_TYPE")
+@_options
+@_errors
+def retype(attribute: str, new_type: str, root: Path, **options: Any) -> None:
+    """Convert an attribute and its values to another type.
+
+    NEW_TYPE is an attribute type, such as integer. For relations, it is a kind such as manyToMany. For media
+    and components, it is "one" or "many".
+    """
+    _new("retype", {"attribute": attribute, "type": new_type}, root, options)
+
+
 @migrate.command("drop")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @_options

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from server.config.model import FILE
 from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, Layout
@@ -72,6 +73,8 @@ class Draft:
     losses: list[Finding] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
+    # arguments that are kept in the migration's file in addition to those of the command
+    more_arguments: dict[str, Any] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
     # the text that each changed file had before, and None for a new file
     before: dict[str, str | None] = field(default_factory=dict)

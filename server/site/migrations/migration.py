@@ -30,7 +30,8 @@ class Migration:
 
     def __str__(self) -> str:
         """The migration as it is written on the command line, such as `rename article.title headline`."""
-        return " ".join((self.operation, *map(_shown, self.arguments.values())))
+        shown = (value for key, value in self.arguments.items() if key != "from")
+        return " ".join((self.operation, *map(_shown, shown)))
 
     @property
     def label(self) -> str:

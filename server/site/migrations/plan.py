@@ -1,12 +1,13 @@
 """Planning of migrations: what one or several migrations would change, or why they can't be applied."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from server.errors import SetupError, ValidationError
 from server.site.migrations import attributes
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
+from server.site.migrations.retype import retype
 from server.write.context import Context
 
 # Plans a migration. `is_new` is False for a kept migration, whose schema is already in place.
@@ -27,6 +28,7 @@ class Operation:
 
 OPERATIONS: Mapping[str, Operation] = {
     "rename": Operation(attributes.rename, ("attribute", "to"), "to"),
+    "retype": Operation(retype, ("attribute", "type", "from"), "attribute"),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),
 }
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}
@@ -75,7 +77,8 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
     operation.plan(draft, migration, is_new=True)
     draft.require_possible()
     path = kept_path(draft.paths, migration, str(migration.arguments[operation.names_file]))
-    draft.put(path, kept_text(migration))
+    kept = replace(migration, arguments={**migration.arguments, **draft.more_arguments})
+    draft.put(path, kept_text(kept))
     files = [each for each in draft.changed if each not in draft.documents]
     return Plan((Step(migration, tuple(sorted(draft.documents)), tuple(files), tuple(draft.notes)),))
 
