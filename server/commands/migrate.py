@@ -154,6 +154,41 @@ def retype(attribute: str, new_type: str, root: Path, **options: Any) -> None:
     _new("retype", {"attribute": attribute, "type": new_type}, root, options)
 
 
+@migrate.command("wrap")
+@click.argument("attributes", metavar="TYPE.ATTRIBUTE,ATTRIBUTE…")
+@click.option("--component", required=True, metavar="UID", help="The component, such as shared.seo.")
+@click.option("--as", "holder", metavar="NAME", help="The attribute that holds it. By default, its name.")
+@_options
+@_errors
+def wrap(attributes: str, component: str, holder: str | None, root: Path, **options: Any) -> None:
+    """Put attributes into a component: bifolio migrate wrap page.metaTitle,metaText --component shared.seo.
+
+    The component is created if it does not exist.
+    """
+    type_, _, names = attributes.rpartition(".")
+    given = {"type": type_, "attributes": names.split(","), "component": component, "as": holder}
+    _new("wrap", given, root, options)
+
+
+@migrate.command("unwrap")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@_options
+@_errors
+def unwrap(attribute: str, root: Path, **options: Any) -> None:
+    """Replace an attribute that holds a component by the attributes of the component."""
+    _new("unwrap", {"attribute": attribute}, root, options)
+
+
+@migrate.command("move")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@click.argument("target", metavar="TYPE2")
+@_options
+@_errors
+def move(attribute: str, target: str, root: Path, **options: Any) -> None:
+    """Move an attribute into a component that its type holds, or out of it."""
+    _new("move", {"attribute": attribute, "to": target}, root, options)
+
+
 @migrate.command("drop")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @_options

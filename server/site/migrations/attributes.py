@@ -1,5 +1,7 @@
 """Migrations of one attribute: `rename` and `drop`."""
 
+from collections.abc import Collection
+
 from server.errors import ValidationError
 from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
@@ -113,14 +115,23 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
                 f"{other.uid}.{attribute.inversed_by} shows the other side of this relation; "
                 f"drop it first: bifolio migrate drop {other.singular}.{attribute.inversed_by}"
             )
+    for path, at in refuse_references(draft, schema, type_, name, except_in=("inversedBy",)):
+        draft.edit_configuration(path, Edits(values={at: REMOVE}))
+
+
+def refuse_references(
+    draft: Draft, schema: Schema, type_: Type, name: str, *, except_in: Collection[str]
+) -> list[tuple[str, KeyPath]]:
+    """Refuse the migration for each place in schemas and site.yaml that names an attribute.
+
+    Return the places in keys of other schemas that are listed in `except_in`. They are not refused.
+    """
+    excepted = []
     for path, edits in references(draft, schema, type_, name, f"{name}-new").items():
         for at in (*edits.renames, *edits.values):
-            if path != type_.path and at[0] == "attributes" and at[-1] == "inversedBy":
-                draft.edit_configuration(path, Edits(values={at: REMOVE}))
-                continue
-            _refuse_reference(draft, path, at, type_, name)
-
-
-def _refuse_reference(draft: Draft, path: str, at: KeyPath, type_: Type, name: str) -> None:
-    where = ".".join(map(str, at))
-    draft.refuse(path, f"{where} uses {type_.uid}.{name}", "change it first", at)
+            if path != type_.path and at[0] == "attributes" and at[-1] in except_in:
+                excepted.append((path, at))
+            else:
+                where = ".".join(map(str, at))
+                draft.refuse(path, f"{where} uses {type_.uid}.{name}", "change it first", at)
+    return excepted

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from server.errors import SetupError, ValidationError
-from server.site.migrations import attributes
+from server.site.migrations import attributes, wrap
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
 from server.site.migrations.retype import retype
@@ -29,6 +29,9 @@ class Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "rename": Operation(attributes.rename, ("attribute", "to"), "to"),
     "retype": Operation(retype, ("attribute", "type", "from"), "attribute"),
+    "wrap": Operation(wrap.wrap, ("type", "attributes", "component", "as"), "component"),
+    "unwrap": Operation(wrap.unwrap, ("attribute",), "attribute"),
+    "move": Operation(wrap.move, ("attribute", "to"), "attribute"),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),
 }
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}
