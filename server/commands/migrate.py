@@ -20,6 +20,7 @@ from server.service.migrations import (
 from server.service.opening import Mode, open_site
 from server.service.read import Caller
 from server.service.write import Writes
+from server.site.migrations.lacking import LACKING_FIX
 from server.site.migrations.migration import Migration
 from server.site.migrations.plan import ApplyKept, NewMigration, Plan
 from server.tools.terminal import check_site, printable, site_option, tell_commit
@@ -213,7 +214,9 @@ def apply(root: Path, lossy: bool, **options: Any) -> None:
 def list_(root: Path, branch: str | None) -> None:
     """List the kept migrations, and the documents that lack them."""
     writes, caller = _open(root, branch)
-    for kept in list_migrations(writes, caller):
-        click.echo(printable(f"{kept.migration.label}: {kept.migration}"))
-        for path in kept.lacking:
-            click.echo(printable(f"! {path} lacks it; run bifolio migrate apply"))
+    for one in list_migrations(writes, caller):
+        click.echo(printable(f"{one.migration.label}: {one.migration}"))
+        for path in one.documents:
+            click.echo(printable(f"! {path} lacks it; {LACKING_FIX}"))
+        for message in one.unclear:
+            click.echo(printable(f"! {message}"))

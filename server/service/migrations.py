@@ -10,8 +10,8 @@ from functools import partial
 from server.errors import ConflictError
 from server.service.read import Caller
 from server.service.write import Outcome, Writes
-from server.site.migrations.migration import Migration
-from server.site.migrations.plan import ApplyKept, NewMigration, Plan, kept_migrations, plan_kept, plan_new
+from server.site.migrations.lacking import Lacking, find_lacking
+from server.site.migrations.plan import ApplyKept, NewMigration, Plan, plan_kept, plan_new
 from server.storage.git.uncommitted import changed_paths
 from server.storage.intent import Write
 from server.write.context import Context
@@ -38,14 +38,6 @@ class Preview:
             yield from unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A kept migration, and the paths of the documents that lack it."""
-
-    migration: Migration
-    lacking: tuple[str, ...]
-
-
 def preview_migration(writes: Writes, caller: Caller, request: Request) -> Preview:
     """Return what `write_migration` would write. Raises the same errors, except for uncommitted changes."""
     found, plan = writes.files_of(caller, _plan, request)
@@ -65,17 +57,14 @@ def write_migration(
     return writes.make(caller, prepare, request, message=message or partial(_message, request))
 
 
-def list_migrations(writes: Writes, caller: Caller) -> list[Kept]:
+def list_migrations(writes: Writes, caller: Caller) -> list[Lacking]:
     """Return all kept migrations in order, with the documents that lack them."""
-    _, kept = writes.files_of(caller, _kept, None)
-    return kept
+    _, found = writes.files_of(caller, _lacking, None)
+    return found
 
 
-def _kept(_: None, context: Context) -> list[Kept]:
-    lacking: dict[str, set[str]] = {}
-    for step in plan_kept(ApplyKept(lossy=True), context).steps:
-        lacking.setdefault(step.migration.path, set()).update(step.documents)
-    return [Kept(one, tuple(sorted(lacking.get(one.path, ())))) for one in kept_migrations(context)]
+def _lacking(_: None, context: Context) -> list[Lacking]:
+    return find_lacking(context)
 
 
 def _plan(request: Request, context: Context) -> Plan:

@@ -28,6 +28,7 @@ from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_k
 from server.site.check.levels import with_levels
 from server.site.check.media_use import find_unused_media
 from server.site.check.stale_translations import find_stale_translations
+from server.site.check.migrations import find_documents_lacking_migrations
 from server.site.check.unclaimed import (
     file_names,
     find_unclaimed,
@@ -155,6 +156,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     stale_drafts,
     unequal_locales,
     find_in_documents,
+    find_documents_lacking_migrations,
 )
 # Functions for rules that are off by default. They are called only if their rule is on.
 OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {

@@ -116,9 +116,9 @@ class Draft:
     @property
     def changed(self) -> list[str]:
         """The paths of the files that the migration changes, creates or deletes."""
-        return sorted(path for path, old in self.before.items() if old != self._text_or_none(path))
+        return sorted(path for path, old in self.before.items() if old != self.text_or_none(path))
 
-    def _text_or_none(self, path: str) -> str | None:
+    def text_or_none(self, path: str) -> str | None:
         return self.text(path) if self.exists(path) else None
 
     # --- findings ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Draft:
         for found in findings:
             line, column = found.line, None
             if line is None and found.at:
-                text = self.before.get(found.path) or self._text_or_none(found.path) or ""
+                text = self.before.get(found.path) or self.text_or_none(found.path) or ""
                 line, column = line_and_column(nearest(positions_of(found.path, text), found.at))
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 

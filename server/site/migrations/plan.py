@@ -24,6 +24,8 @@ class Operation:
     plan: Planner
     arguments: tuple[str, ...]
     names_file: str
+    # whether the operation executes a Python file of the site
+    runs_code: bool = False
 
 
 OPERATIONS: Mapping[str, Operation] = {

@@ -30,7 +30,7 @@ def lacking(root: Path) -> dict[str, tuple[str, ...]]:
     """Return the documents that lack each kept migration."""
     opened = open_site(root, Mode.COMMAND)
     kept = list_migrations(writes_of_command(opened), caller_of_command(opened))
-    return {one.migration.label: one.lacking for one in kept}
+    return {one.migration.label: tuple(one.documents) for one in kept}
 
 
 def _write(root: Path, request: Request, branch: str) -> Plan:

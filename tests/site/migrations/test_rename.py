@@ -6,6 +6,7 @@ import pytest
 
 from server.errors import ValidationError
 from server.service.opening import Mode, open_site
+from server.site.check.survey import survey
 from server.site.migrations.plan import Plan
 from tests.git import commit_all, git
 from tests.site.migrations.helpers import apply, files, lacking, migrate, preview
@@ -281,3 +282,20 @@ def test_a_branch_gets_one_commit(root: Path) -> None:
     assert '"headline"' in git(root, "show", "other:content-types/article.json")
     assert "headline = " in git(root, "show", "other:content/articles/c.md")
     assert "operation: rename" in git(root, "show", "other:migrations/0001-rename-headline.yaml")
+
+
+def test_check_names_documents_that_lack_migrations(root: Path) -> None:
+    migrate(root, "rename", attribute="article.title", to="headline")
+    migrate(root, "rename", attribute="article.headline", to="name")
+    write(root, {"content/articles/late.yaml": "slug: late\ntitle: Late\n"})
+    found = survey(root, lambda: open_site(root, Mode.READ).site)
+    assert [str(problem) for problem in found.problems if problem.rule == "migration"] == [
+        "content/articles/late.yaml:2: the document lacks the migrations 0001-rename-headline, "
+        "0002-rename-name. Run bifolio migrate apply."
+    ]
+    write(root, {"migrations/0003-x.yaml": "operation: renam\n"})
+    found = survey(root, lambda: open_site(root, Mode.READ).site)
+    assert [str(problem) for problem in found.problems if problem.rule == "migration"] == [
+        'migrations: migrations/0003-x.yaml:1: unknown operation "renam". Did you mean "rename"? '
+        "Correct the file."
+    ]

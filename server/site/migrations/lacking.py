@@ -1,0 +1,72 @@
+"""Documents that lack kept migrations, for example because they come from an older branch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from server.errors import ValidationError
+from server.problems import Problem
+from server.site.migrations.draft import Draft
+from server.site.migrations.migration import Migration
+from server.site.migrations.plan import OPERATIONS, kept_migrations
+from server.write.context import Context
+
+LACKING_FIX = "run bifolio migrate apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A kept migration, and where documents lack it.
+
+    - `documents`: the path of each document that lacks it, and the first line that it would change
+    - `unclear`: what prevents it in other documents, as messages
+    """
+
+    migration: Migration
+    documents: dict[str, int]
+    unclear: tuple[str, ...] = ()
+
+
+def find_lacking(context: Context) -> list[Lacking]:
+    """Return all kept migrations in order, with the documents that lack them.
+
+    Scripts are not executed, so documents that lack only a script are not found. Raises ValidationError if
+    the file of a migration is invalid.
+    """
+    found = []
+    for migration in kept_migrations(context):
+        operation = OPERATIONS[migration.operation]
+        draft = Draft(context, lossy=True)
+        if operation.runs_code:
+            found.append(Lacking(migration, {}))
+            continue
+        try:
+            operation.plan(draft, migration, is_new=False)
+            unclear = tuple(draft.described(draft.refusals))
+        except ValidationError as error:  # Its type does not exist any more.
+            unclear = () if "unknown type" in error.message else (error.message,)
+        lines = {path: _first_change(draft.before.get(path) or "", draft.text_or_none(path) or "")
+                 for path in sorted(draft.documents)}  # fmt: skip
+        found.append(Lacking(migration, lines, unclear))
+    return found
+
+
+def _first_change(old: str, new: str) -> int:
+    pairs = zip(old.split("\n"), new.split("\n"), strict=False)
+    return next((line for line, (before, after) in enumerate(pairs, 1) if before != after), 1)
+
+
+def lacking_problems(context: Context) -> Iterator[Problem]:
+    """Yield a problem for each document that lacks kept migrations, and for each invalid migration."""
+    try:
+        found = find_lacking(context)
+    except ValidationError as error:
+        yield Problem("migrations", None, error.message, "correct the file", "warning", rule="migration")
+        return
+    missing: dict[str, tuple[int, list[str]]] = {}
+    for one in found:
+        for path, line in one.documents.items():
+            missing.setdefault(path, (line, []))[1].append(one.migration.label)
+    for path, (line, labels) in missing.items():
+        plural = "migration" if len(labels) == 1 else "migrations"
+        what = f"the document lacks the {plural} {', '.join(labels)}"
+        yield Problem(path, line, what, LACKING_FIX, "warning", rule="migration")
