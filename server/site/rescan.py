@@ -71,8 +71,8 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Raised if git has changed schemas together with other files. None of these changes may take effect
-    before all files have been read under the new schemas.
+    """Raised if git or another process has changed schemas together with other files. None of these changes
+    may take effect before all files have been read under the new schemas.
     """
 
 
@@ -121,8 +121,8 @@ def rescan_all(
     Only the paths in `hints` are checked. If `hints` is None, or if the settings, the schemas or git have
     changed, all files are checked. `writes` is the number of writes so far. A new schema takes effect only if
     all files have been read under it and the result is passed as `anew`. Otherwise the old schema is still
-    used. Raises SchemaPending if git's HEAD or index has changed, too, so that a checkout is never visible in
-    part.
+    used. Raises SchemaPending if git's HEAD or index has changed, too, or if another process has written to
+    the site, so that a checkout or migration is never visible in part.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -132,7 +132,8 @@ def rescan_all(
             return _replace_all(anew, writes, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
-    if is_deferred and git_change(contents.git, git):
+    # Another process can write schemas together with documents, as `bifolio migrate` does.
+    if is_deferred and (git_change(contents.git, git) or writes != contents.writes):
         raise SchemaPending()
     if configuration:
         git = with_changed(contents.root, git, configuration.mark)

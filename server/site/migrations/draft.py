@@ -227,7 +227,7 @@ class Draft:
             edits.add(editor(Place(path, claim, at, mapping)), at)
         if edits:
             new_body = _body_of(after, claim.type)
-            new = edit_text(path, text, claim.type.body, edits, new_body)
+            new = edit_text(path, text, claim.type.body, edits, new_body, tree)
             if new != text:
                 self.put(path, new)
                 self.documents.add(path)

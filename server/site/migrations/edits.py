@@ -1,7 +1,6 @@
 """Edits to one file: new names for keys, and new values. All other bytes stay the same."""
 
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,16 +52,23 @@ class Edits:
         return tree
 
 
-def edit_text(path: str, text: str, body: str | None, edits: Edits, new_body: str | None = None) -> str:
+def edit_text(
+    path: str,
+    text: str,
+    body: str | None,
+    edits: Edits,
+    new_body: str | None = None,
+    tree: Mapping[str, Tree] | None = None,
+) -> str:
     """Return the text of a file with some edits.
 
     `body` and `new_body` are the names of the attribute that is stored below the front matter of a Markdown
-    file, before and after the edits. Raises SyntaxProblem if the text can't be parsed. Raises ConflictError
-    if the edits would affect other values, for example through a YAML alias.
+    file, before and after the edits. `tree` is the parsed text, if it is already known. Raises SyntaxProblem
+    if the text can't be parsed. Raises ConflictError if the edits would affect other values, for example
+    through a YAML alias.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
-    before = parse(path, text, body)
-    expected = edits.applied_to(deepcopy(before))
+    expected = edits.applied_to(parse(path, text, body) if tree is None else tree)
     edited = rename_keys(path, text, edits.renames, markdown=path.endswith(MARKDOWN))
     moved_body = edits.renames.get((body,), body) if body else None
     if edits.values:

@@ -1,0 +1,47 @@
+"""Renames every attribute of a tree and back, in memory. Afterwards, every file must be as it was."""
+
+from pathlib import Path
+
+from bench.real.differences import Differences
+from server.errors import ApiError
+from server.service.opening import Mode, open_site
+from server.site.migrations.draft import MIGRATIONS
+from server.site.migrations.migration import Migration
+from server.site.migrations.plan import NewMigration, plan_new
+from server.write.context import Context
+
+NEW_NAME = "renamed-attribute"
+
+
+def rename_there_and_back(root: Path, differences: Differences) -> int:
+    """Rename every attribute of every type to a new name and back. Return the number of attributes.
+
+    Nothing is written. A rename that is refused and a file that differs are differences.
+    """
+    site = open_site(root, Mode.READ).site
+    count = 0
+    for type_ in site.state.schema.types.values():
+        name = type_.uid if type_.kind == "component" else type_.singular
+        for attribute in type_.attributes if type_.path else ():
+            count += 1
+            try:
+                writes, changed = site.preview(_there_and_back, (name, attribute))
+            except ApiError as error:
+                differences.add("migrate: refused", f"{name}.{attribute}: {error.message}")
+                continue
+            if not changed:
+                differences.add("migrate: nothing renamed", f"{name}.{attribute}")
+            for write in writes:
+                if not write.path.startswith(f"{MIGRATIONS}/"):
+                    differences.add("migrate: not the same", f"{name}.{attribute}: {write.path}")
+    return count
+
+
+def _there_and_back(request: tuple[str, str], context: Context) -> int:
+    """Rename an attribute and back. Return the number of files that the first rename changed."""
+    type_, attribute = request
+    there = Migration("rename", {"attribute": f"{type_}.{attribute}", "to": NEW_NAME})
+    back = Migration("rename", {"attribute": f"{type_}.{NEW_NAME}", "to": attribute})
+    plan = plan_new(NewMigration(there), context)
+    plan_new(NewMigration(back), context)
+    return len(plan.paths)
