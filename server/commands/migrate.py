@@ -190,6 +190,36 @@ def move(attribute: str, target: str, root: Path, **options: Any) -> None:
     _new("move", {"attribute": attribute, "to": target}, root, options)
 
 
+@migrate.command("rename-type")
+@click.argument("type_", metavar="TYPE")
+@click.argument("new")
+@click.option("--plural", metavar="NAME", help="The new plural API id. By default, NEW with an added s.")
+@_options
+@_errors
+def rename_type(type_: str, new: str, plural: str | None, root: Path, **options: Any) -> None:
+    """Give a content type new API ids: bifolio migrate rename-type article story --plural stories."""
+    _new("rename-type", {"type": type_, "to": new, "plural": plural or f"{new}s"}, root, options)
+
+
+@migrate.command("rename-component")
+@click.argument("component", metavar="UID")
+@click.argument("new", metavar="NEW_UID")
+@_options
+@_errors
+def rename_component(component: str, new: str, root: Path, **options: Any) -> None:
+    """Give a component a new uid: bifolio migrate rename-component shared.seo meta.seo."""
+    _new("rename-component", {"component": component, "to": new}, root, options)
+
+
+@migrate.command("set-locale")
+@click.argument("locale")
+@_options
+@_errors
+def set_locale(locale: str, root: Path, **options: Any) -> None:
+    """Make another locale the default, and rename files so that each document keeps its locale."""
+    _new("set-locale", {"locale": locale}, root, options)
+
+
 @migrate.command("drop")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @_options

@@ -103,11 +103,18 @@ class Draft:
         if self.exists(new):
             self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
             return
-        text = self.text(path)
+        try:
+            text = self.text(path)
+        except ConflictError:
+            self.refuse(path, "this file is not text", f"move it to {new} by hand")
+            return
+        self.remove(path)
+        self.put(new, text)
+
+    def remove(self, path: str) -> None:
         self._keep(path)
         self.context.changeset.delete(path)
         self.paths.remove(path)
-        self.put(new, text)
 
     def _keep(self, path: str) -> None:
         if path not in self.before:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from server.errors import SetupError, ValidationError
-from server.site.migrations import attributes, wrap
+from server.site.migrations import attributes, types, wrap
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
 from server.site.migrations.retype import retype
@@ -34,6 +34,9 @@ OPERATIONS: Mapping[str, Operation] = {
     "wrap": Operation(wrap.wrap, ("type", "attributes", "component", "as"), "component"),
     "unwrap": Operation(wrap.unwrap, ("attribute",), "attribute"),
     "move": Operation(wrap.move, ("attribute", "to"), "attribute"),
+    "rename-component": Operation(types.rename_component, ("component", "to"), "to"),
+    "rename-type": Operation(types.rename_type, ("type", "to", "plural", "from-plural"), "to"),
+    "set-locale": Operation(types.set_locale, ("locale",), "locale"),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),
 }
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}

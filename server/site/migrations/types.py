@@ -1,0 +1,253 @@
+"""Migrations of names: `rename-component`, `rename-type` and `set-locale`."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from server.config.model import FILE
+from server.documents.path_rules import ENDINGS, Layout
+from server.errors import ValidationError
+from server.formats.text_positions import KeyPath
+from server.formats.tree import Plain, Tree
+from server.paths import CONTENT, TYPES
+from server.schema.model import Schema, Type
+from server.site.configure import Configuration
+from server.site.migrations.attributes import configure_after
+from server.site.migrations.draft import Draft, Place
+from server.site.migrations.edits import Edits
+from server.site.migrations.migration import Migration, find_type
+from server.site.migrations.references import at as value_at
+from server.site.migrations.references import entries, settings_tree
+
+# the sections of site.yaml whose keys are content types
+_BY_TYPE = (("api", "populate"), ("preview",), ("export", "types"))
+
+
+def _renamed(old: Tree, new: str) -> str:
+    return Plain(new) if type(old) is Plain else new
+
+
+def _rename_uid(draft: Draft, schema: Schema, old: str, new: str) -> None:
+    """Replace the uid of a type in all schemas, and in the parameters `on` in site.yaml."""
+    for type_ in schema.types.values():
+        edits = Edits()
+        for name, raw in type_.raw.get("attributes", {}).items() if type_.path else ():
+            for key in ("target", "component"):
+                if raw.get(key) == old:
+                    edits.values["attributes", name, key] = new
+            if old in (raw.get("components") or ()):
+                edits.values["attributes", name, "components"] = [
+                    new if uid == old else uid for uid in raw["components"]
+                ]
+        draft.edit_configuration(type_.path, edits)
+    edits = Edits()
+    _rename_on(settings_tree(draft), (), old, new, edits)
+    draft.edit_configuration(FILE, edits)
+
+
+def _rename_on(tree: Tree, at: KeyPath, old: str, new: str, edits: Edits) -> None:
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if at and at[-1] == "on" and key == old:
+            edits.renames[(*at, key)] = new
+        _rename_on(value, (*at, key), old, new, edits)
+
+
+# --- components -----------------------------------------------------------------------------------
+
+
+def rename_component(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Give a component a new uid, in schemas, dynamic zones and site.yaml."""
+    before = draft.configuration()
+    old, new = str(migration.arguments["component"]), str(migration.arguments["to"])
+    after = before
+    if is_new:
+        component = find_type(before.schema, old)
+        category, dot, name = new.partition(".")
+        if component.kind != "component" or not (dot and category and name):
+            raise ValidationError(f'"{old}" and "{new}" must be CATEGORY.NAME, such as shared.seo')
+        if new in before.schema.types:
+            raise ValidationError(f"{new} already exists")
+        ending = PurePosixPath(component.path).suffix
+        _rename_uid(draft, before.schema, component.uid, new)
+        draft.move(component.path, f"{TYPES}/components/{category}/{name}{ending}")
+        draft.require_possible()
+        after = configure_after(draft, before)
+    elif old in before.schema.types:
+        return
+    _edit_zones(draft, before, after, old, new)
+
+
+def _edit_zones(draft: Draft, before: Configuration, after: Configuration, old: str, new: str) -> None:
+    for type_ in before.schema.types.values():
+        zones = [a.name for a in type_.attributes.values() if a.type == "dynamiczone"]
+        if not zones:
+            continue
+
+        def editor(place: Place, zones: list[str] = zones) -> Edits:
+            edits = Edits()
+            for zone in zones:
+                items = place.tree.get(zone)
+                for i, item in enumerate(items if isinstance(items, list) else ()):
+                    if isinstance(item, dict) and item.get("__component") == old:
+                        edits.values[zone, i, "__component"] = _renamed(item["__component"], new)
+            return edits
+
+        draft.edit_documents(before, after, type_.uid, editor, (old,))
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Give a content type new API ids, in schemas, documents, the names of files and site.yaml."""
+    before = draft.configuration()
+    old, new = str(migration.arguments["type"]), str(migration.arguments["to"])
+    plural = str(migration.arguments["plural"])
+    if is_new:
+        type_ = find_type(before.schema, old)
+        if type_.kind == "component":
+            raise ValidationError(f"{old} is a component; use bifolio migrate rename-component")
+        draft.more_arguments["from-plural"] = type_.plural
+        _rename_in_settings(draft, before.schema, type_, new, plural)
+        _rename_uid(draft, before.schema, type_.uid, _uid(new))
+        info: KeyPath = ("info",)
+        edits = Edits(values={(*info, "singularName"): new, (*info, "pluralName"): plural})
+        draft.edit_configuration(type_.path, edits)
+        place = PurePosixPath(type_.path)
+        if place.stem == type_.singular:
+            draft.move(type_.path, str(place.with_stem(new)))
+        draft.require_possible()
+        draft.notes.append("tokens with permissions for the old name must be created again")
+        draft.notes.append(f"/api/{type_.plural} becomes /api/{plural}; ids (but not documentIds) change")
+    elif old in before.schema.subjects or new not in before.schema.subjects:
+        return
+    _edit_morphs(draft, before, old, new)
+    if is_new:
+        configure_after(draft, before)
+    _move_files(
+        draft, old, new, str(migration.arguments.get("from-plural", "")) or _plural(before, old), plural
+    )
+
+
+def _uid(singular: str) -> str:
+    return f"api::{singular}.{singular}"
+
+
+def _plural(before: Configuration, singular: str) -> str:
+    return before.schema.subjects[singular].plural
+
+
+def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> None:
+    for type_ in before.schema.types.values():
+        names = [a.name for a in type_.attributes.values() if a.polymorphic and not a.derived]
+        if not names:
+            continue
+
+        def editor(place: Place, names: list[str] = names) -> Edits:
+            edits = Edits()
+            for name in names:
+                value = place.tree.get(name)
+                targets: list[tuple[KeyPath, Any]] = [((name,), value)]
+                if isinstance(value, list):
+                    targets = [((name, i), item) for i, item in enumerate(value)]
+                for at, item in targets:
+                    if isinstance(item, dict) and item.get("__type") == _uid(old):
+                        edits.values[(*at, "__type")] = _renamed(item["__type"], _uid(new))
+            return edits
+
+        draft.edit_documents(before, before, type_.uid, editor, (_uid(old),))
+
+
+def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) -> None:
+    """Move the files of a type from the folder or file name that follows from its old API ids."""
+    type_ = draft.configuration().schema.subjects[new]
+    if type_.files:
+        return
+    for path in list(draft.paths):
+        target = path
+        if type_.kind == "singleType" and path.startswith(f"{CONTENT}/{old}.") and path.endswith(ENDINGS):
+            target = f"{CONTENT}/{new}.{path.removeprefix(f'{CONTENT}/{old}.')}"
+        elif type_.kind != "singleType" and path.startswith(f"{CONTENT}/{old_plural}/"):
+            target = f"{CONTENT}/{plural}/{path.removeprefix(f'{CONTENT}/{old_plural}/')}"
+        if target != path:
+            draft.move(path, target)
+            draft.documents.add(target)
+
+
+def _rename_in_settings(draft: Draft, schema: Schema, type_: Type, new: str, plural: str) -> None:
+    tree, edits, old = settings_tree(draft), Edits(), type_.singular
+    for role, _ in entries(tree, "roles"):
+        if value_at(tree, "roles", role, old) is not None:
+            edits.renames["roles", role, old] = new
+    for section in _BY_TYPE:
+        if value_at(tree, *section, old) is not None:
+            edits.renames[(*section, old)] = new
+    for key, _ in entries(tree, "search", "weights"):
+        if key.startswith(f"{old}."):
+            edits.renames["search", "weights", key] = new + key.removeprefix(old)
+    for name, request in entries(tree, "export", "queries"):
+        path, question, query = str(request).partition("?")
+        if path.split("/")[2:3] == [type_.plural]:
+            parts = path.split("/")
+            made = "/".join((*parts[:2], plural, *parts[3:])) + question + query
+            edits.values["export", "queries", name] = _renamed(request, made)
+    webhooks = tree.get("webhooks")
+    for i, webhook in enumerate(webhooks if isinstance(webhooks, list) else ()):
+        _rename_word(edits, ("webhooks", i, "types"), value_at(webhook, "types"), {old: new})
+    for rule, paths in entries(tree, "check", "ignore"):
+        _rename_folder(edits, ("check", "ignore", rule), paths, type_.plural, plural)
+    draft.edit_configuration(FILE, edits)
+
+
+def _rename_word(edits: Edits, at: KeyPath, value: Tree, names: Mapping[str, str]) -> None:
+    if isinstance(value, str) and str(value) in names:
+        edits.values[at] = _renamed(value, names[str(value)])
+    for i, item in enumerate(value if isinstance(value, list) else ()):
+        _rename_word(edits, (*at, i), item, names)
+
+
+def _rename_folder(edits: Edits, at: KeyPath, value: Tree, old: str, new: str) -> None:
+    start = f"{CONTENT}/{old}/"
+    if isinstance(value, str) and value.startswith(start):
+        edits.values[at] = _renamed(value, f"{CONTENT}/{new}/" + value.removeprefix(start))
+    for i, item in enumerate(value if isinstance(value, list) else ()):
+        _rename_folder(edits, (*at, i), item, old, new)
+
+
+# --- locales --------------------------------------------------------------------------------------
+
+
+def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Make another locale the default. Files are renamed, so that every document keeps its locale."""
+    before = draft.configuration()
+    new, old = str(migration.arguments["locale"]), before.settings.locales.default
+    if not is_new:
+        return  # Nothing in a late file says for which default it was named.
+    if new not in before.settings.locales.available or new == old:
+        known = ", ".join(name for name in before.settings.locales.available if name != old) or "none"
+        raise ValidationError(f'The locale must be one of locales.available (found "{new}"; others: {known})')
+    tree = settings_tree(draft)
+    locales = value_at(tree, "locales")
+    if not isinstance(locales, dict):
+        raise ValidationError("site.yaml has no locales")
+    draft.edit_configuration(FILE, Edits(values={("locales", "default"): new}))
+    after = configure_after(draft, before)
+    layouts = [Layout(each.schema, each.settings) for each in (before, after)]
+    moves = {}
+    for path, claim in draft.claimed(layouts[0], [t.uid for t in before.schema.content_types if t.localized]):
+        pattern = layouts[0].pattern_of(path)
+        moves[path] = layouts[1].path_of(claim, PurePosixPath(path).suffix, pattern)
+    _move_all(draft, {path: target for path, target in moves.items() if target != path})
+
+
+def _move_all(draft: Draft, moves: Mapping[str, str]) -> None:
+    """Move files all at once, so that one can take the place of another that is moved, too."""
+    texts = {target: draft.text(path) for path, target in moves.items()}
+    for target in texts:
+        if draft.exists(target) and target not in moves:
+            draft.refuse(target, "this file already exists", "rename it first")
+    for path in moves:
+        draft.remove(path)
+    for target, text in texts.items():
+        draft.put(target, text)
+        draft.documents.add(target)
