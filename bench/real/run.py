@@ -17,6 +17,7 @@ from bench.real.client import TIMEOUT_S, Client
 from bench.real.content import make_content
 from bench.real.differences import Differences
 from bench.real.layout import ContentType, claimed, documents, load_types
+from bench.real.migrations import rename_there_and_back
 from bench.real.reader import read
 from bench.real.trees import Tree, commit, list_files, unpack
 from bench.real.values import compare
@@ -61,6 +62,7 @@ def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None)
             settings.write(NO_INDEX)
         commit(root, "content types")
         outcome.problems = _check(root, outcome.differences)
+        rename_there_and_back(root, outcome.differences)
         _serve(root, reader, limit, outcome)
     outcome.seconds = time.monotonic() - began
     return outcome

@@ -25,6 +25,7 @@ from server.site.migrations.migration import Migration
 from server.site.migrations.plan import ApplyKept, NewMigration, Plan
 from server.tools.terminal import check_site, printable, site_option, tell_commit
 
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 NOT_WRITTEN = "Nothing was written. To make these changes, run the command again with --write."
 
 
@@ -220,6 +221,34 @@ def set_locale(locale: str, root: Path, **options: Any) -> None:
     _new("set-locale", {"locale": locale}, root, options)
 
 
+@migrate.command("split")
+@click.argument("attribute", metavar="TYPE.ATTRIBUTE")
+@click.option("--with", "file", required=True, type=_FILE, metavar="FILE.py", help="The function split.")
+@_options
+@_errors
+def split(attribute: str, file: Path, root: Path, **options: Any) -> None:
+    """Replace an attribute by several. FILE.py defines ATTRIBUTES and the function split(value)."""
+    given = {"attribute": attribute, "file": file.name, "code": _code(file)}
+    _new("split", given, root, options)
+
+
+@migrate.command("script")
+@click.argument("type_", metavar="TYPE")
+@click.argument("file", type=_FILE, metavar="FILE.py")
+@_options
+@_errors
+def script(type_: str, file: Path, root: Path, **options: Any) -> None:
+    """Change all documents of a type with the function migrate(document) in FILE.py."""
+    _new("script", {"type": type_, "file": file.name, "code": _code(file)}, root, options)
+
+
+def _code(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SetupError(str(file), None, "is not UTF-8", "save the file as UTF-8") from error
+
+
 @migrate.command("drop")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @_options
@@ -231,10 +260,11 @@ def drop(attribute: str, root: Path, **options: Any) -> None:
 
 @migrate.command("apply")
 @_options
+@click.option("--scripts", is_flag=True, help="Also run the Python code in kept migrations.")
 @_errors
-def apply(root: Path, lossy: bool, **options: Any) -> None:
+def apply(root: Path, lossy: bool, scripts: bool, **options: Any) -> None:
     """Bring documents along that lack a kept migration, such as documents from an older branch."""
-    _run(ApplyKept(lossy), root, **options)
+    _run(ApplyKept(lossy, scripts), root, **options)
 
 
 @migrate.command("list")

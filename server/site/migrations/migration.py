@@ -14,6 +14,8 @@ from server.schema.spelling import suggestion
 from server.site.migrations.draft import MIGRATIONS
 
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
+# arguments that are not on the command line
+_HIDDEN = ("from", "from-plural", "code")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -30,7 +32,7 @@ class Migration:
 
     def __str__(self) -> str:
         """The migration as it is written on the command line, such as `rename article.title headline`."""
-        shown = (value for key, value in self.arguments.items() if key != "from")
+        shown = (value for key, value in self.arguments.items() if key not in _HIDDEN)
         return " ".join((self.operation, *map(_shown, shown)))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from server.errors import SetupError, ValidationError
-from server.site.migrations import attributes, types, wrap
+from server.site.migrations import attributes, scripts, types, wrap
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
 from server.site.migrations.retype import retype
@@ -37,6 +37,8 @@ OPERATIONS: Mapping[str, Operation] = {
     "rename-component": Operation(types.rename_component, ("component", "to"), "to"),
     "rename-type": Operation(types.rename_type, ("type", "to", "plural", "from-plural"), "to"),
     "set-locale": Operation(types.set_locale, ("locale",), "locale"),
+    "split": Operation(scripts.split, ("attribute", "file", "code"), "attribute", runs_code=True),
+    "script": Operation(scripts.script, ("type", "file", "code"), "type", runs_code=True),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),
 }
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}
@@ -52,9 +54,13 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyKept:
-    """A request to bring all documents along with the kept migrations."""
+    """A request to bring all documents along with the kept migrations.
+
+    The code in kept migrations is executed only if `scripts` is set, because it may come from someone else.
+    """
 
     lossy: bool = False
+    scripts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,8 @@ def plan_kept(request: ApplyKept, context: Context) -> Plan:
     """
     steps, known = [], set[str]()
     for migration in kept_migrations(context):
+        if OPERATIONS[migration.operation].runs_code and not request.scripts:
+            continue
         draft = Draft(context, request.lossy)
         OPERATIONS[migration.operation].plan(draft, migration, is_new=False)
         draft.require_possible()

@@ -15,9 +15,9 @@ def migrate(root: Path, operation: str, lossy: bool = False, branch: str = "", *
     return _write(root, NewMigration(Migration(operation, arguments), lossy), branch)
 
 
-def apply(root: Path, lossy: bool = False, branch: str = "") -> Plan:
+def apply(root: Path, lossy: bool = False, scripts: bool = False) -> Plan:
     """Bring all documents along with the kept migrations."""
-    return _write(root, ApplyKept(lossy), branch)
+    return _write(root, ApplyKept(lossy, scripts), "")
 
 
 def preview(root: Path, operation: str, lossy: bool = False, **arguments: Any) -> Preview:

@@ -1,0 +1,133 @@
+"""Migrations with a Python function: `script` and `split` (docs/migrate.md).
+
+The code is kept in the migration's file. It is executed only by `bifolio migrate`, which a person with access
+to the machine runs, and never by the server, by a merge or by `bifolio check`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from server.errors import ValidationError
+from server.formats.edits import REMOVE
+from server.formats.text_positions import KeyPath
+from server.formats.tree import typed
+from server.schema.model import Type
+from server.site.migrations.attributes import configure_after, keep_body, refuse_references
+from server.site.migrations.draft import Draft, Place
+from server.site.migrations.edits import Edits
+from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
+
+Document = dict[str, Any]
+
+
+def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Pass each document of a type to the function `migrate`, and write the values that it returns."""
+    before = draft.configuration()
+    type_ = find_type(before.schema, str(migration.arguments["type"]))
+    names = _run(migration)
+    function = _function(names, "migrate", migration)
+    after = before
+    if is_new and names.get("ATTRIBUTES"):
+        _edit_attributes(draft, type_, names["ATTRIBUTES"])
+        after = configure_after(draft, before)
+        keep_body(draft, type_, after.schema, type_.body)
+        after = draft.configuration()
+
+    def editor(place: Place) -> Edits:
+        old = _values(place.tree)
+        new = _call(draft, place, function, dict(old))
+        if not isinstance(new, dict):
+            if new is not None:
+                draft.refuse(place.path, "the function must return a document as a dict", at=place.at)
+            return Edits()
+        changed: dict[KeyPath, Any] = {
+            (key,): value for key, value in new.items() if key not in old or value != old[key]
+        }
+        return Edits(values={**changed, **{(key,): REMOVE for key in old.keys() - new.keys()}})
+
+    draft.edit_documents(before, after, type_.uid, editor, ())
+
+
+def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
+    """Replace an attribute by several, whose values the function `split` computes from its value."""
+    before = draft.configuration()
+    type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
+    names = _run(migration)
+    function = _function(names, "split", migration)
+    attributes = names.get("ATTRIBUTES")
+    if not isinstance(attributes, dict) or not attributes:
+        raise ValidationError(f"{migration.arguments['file']} must define ATTRIBUTES, the new attributes")
+    after = before
+    if is_new:
+        require_attribute(type_, name)
+        if name == type_.body:
+            raise ValidationError(f"{type_.uid}.{name} is the body of Markdown files")
+        refuse_references(draft, before.schema, type_, name, except_in=())
+        draft.require_possible()
+        _edit_attributes(draft, type_, {name: None, **attributes})
+        after = configure_after(draft, before)
+        keep_body(draft, type_, after.schema, type_.body)
+        after = draft.configuration()
+    elif name in type_.attributes and name not in attributes:
+        return
+
+    def editor(place: Place) -> Edits:
+        if name not in place.tree or (name in attributes and not is_new):
+            return Edits()
+        found = _call(draft, place, function, _values(place.tree)[name])
+        if not isinstance(found, dict) or not found.keys() <= attributes.keys():
+            draft.refuse(place.path, f"the function must return a dict with keys in {', '.join(attributes)}",
+                         at=(*place.at, name))  # fmt: skip
+            return Edits()
+        kept: dict[KeyPath, Any] = {(key,): value for key, value in found.items() if value is not None}
+        return Edits(values={(name,): REMOVE, **kept})
+
+    draft.edit_documents(before, after, type_.uid, editor, (name,))
+
+
+def _run(migration: Migration) -> dict[str, Any]:
+    """Execute the Python file of a migration and return its global names. Raises ValidationError."""
+    file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
+    names: dict[str, Any] = {"__name__": "migration"}
+    try:
+        exec(compile(text, file, "exec"), names)
+    except Exception as error:
+        line = getattr(error, "lineno", None)
+        place = f"{file}:{line}" if line else file
+        raise ValidationError(f"{place} can't be executed: {type(error).__name__}: {error}") from error
+    return names
+
+
+def _function(names: Mapping[str, Any], name: str, migration: Migration) -> Callable[[Any], Any]:
+    function = names.get(name)
+    if not callable(function):
+        raise ValidationError(f"{migration.arguments['file']} must define the function {name}")
+    return function  # type: ignore[no-any-return]
+
+
+def _call(draft: Draft, place: Place, function: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return function(value)
+    except Exception as error:
+        what = f"the function raised {type(error).__name__}: {error}"
+        draft.refuse(place.path, what, at=place.at)
+        return None
+
+
+def _values(tree: Mapping[str, Any]) -> Document:
+    """Return the values of a document with their types. Values that are no JSON stay text."""
+    found = {}
+    for key, value in tree.items():
+        try:
+            found[key] = typed(value)
+        except ValueError:
+            found[key] = str(value)
+    return found
+
+
+def _edit_attributes(draft: Draft, type_: Type, attributes: Mapping[str, Any]) -> None:
+    """Add attributes to a schema. None removes an attribute."""
+    values: dict[KeyPath, Any] = {}
+    for name, raw in attributes.items():
+        values["attributes", name] = REMOVE if raw is None else raw
+    draft.edit_configuration(type_.path, Edits(values=values))
