@@ -11,6 +11,7 @@
   machines  three machines that share a git remote
   studio    load times of the studio's pages in a browser
   size      start, memory and searches of sites with 1,000, 15,000 and N articles
+  migrating the rename of an attribute in all documents
   caches    time that each cache saves, by kind of work
   checking  `bifolio check`, and a check of the changes on a branch
 
@@ -44,6 +45,7 @@ from bench import (
     machines,
     memory,
     merging,
+    migrating,
     reading,
     search,
     size,
@@ -66,6 +68,7 @@ TO_COMPARE = (
     scaled(15_000, 60),
 )  # articles in the smaller sites, for comparison with a large one
 LARGE = scaled(150_000, 70)
+MIGRATED = scaled(10_000, 50)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
 KEPT = Path("build/bench.json")  # input of `python -m bench.figures`
 CHOICES = (
@@ -83,6 +86,7 @@ CHOICES = (
     "caches",
     "merging",
     "checking",
+    "migrating",
 )
 BEGAN = time.perf_counter()
 
@@ -130,6 +134,8 @@ def main() -> None:
             checking.measure(Path(folder), articles, rounds=scaled(7, 1))
         elif options.what == "caches":
             caches.measure(Path(folder), full=options.full)
+        elif options.what == "migrating":
+            migrating.measure(Path(folder), options.articles or MIGRATED)
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:

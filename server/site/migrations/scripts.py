@@ -40,9 +40,8 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
             if new is not None:
                 draft.refuse(place.path, "the function must return a document as a dict", at=place.at)
             return Edits()
-        changed: dict[KeyPath, Any] = {
-            (key,): value for key, value in new.items() if key not in old or value != old[key]
-        }
+        differing = (key for key in new if key not in old or new[key] != old[key])
+        changed: dict[KeyPath, Any] = {(key,): new[key] for key in differing}
         return Edits(values={**changed, **{(key,): REMOVE for key in old.keys() - new.keys()}})
 
     draft.edit_documents(before, after, type_.uid, editor, ())
