@@ -28,7 +28,7 @@ def measure(folder: Path, articles: int) -> None:
     rows = []
     for name, act in (("plan", preview_migration), ("plan and write", write_migration)):
         began = time.perf_counter()
-        act(writes, caller, request)  # type: ignore[operator]
+        act(writes, caller, request)
         took = time.perf_counter() - began
         rows.append([name, f"{took:.2f} s", f"{took / articles * 1000:.2f} ms", ratio(took / read)])
     head = ["rename of an attribute", "time", "per document", "next to a plain read"]
