@@ -14,6 +14,7 @@
   migrating the rename of an attribute in all documents
   caches    time that each cache saves, by kind of work
   checking  `bifolio check`, and a check of the changes on a branch
+  lsp       the language server: start, completions, memory
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -42,6 +43,7 @@ from bench import (
     history,
     live,
     loading,
+    lsp,
     machines,
     memory,
     merging,
@@ -87,6 +89,7 @@ CHOICES = (
     "merging",
     "checking",
     "migrating",
+    "lsp",
 )
 BEGAN = time.perf_counter()
 
@@ -136,6 +139,8 @@ def main() -> None:
             caches.measure(Path(folder), full=options.full)
         elif options.what == "migrating":
             migrating.measure(Path(folder), options.articles or MIGRATED)
+        elif options.what == "lsp":
+            lsp.measure(_make_sites(Path(folder), (MEDIUM,)))
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:
@@ -174,6 +179,8 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("memory")
     memory.measure(sites)
     memory.measure_flood(sites[SMALL], SMALL)
+    _say("language server")
+    lsp.measure({MEDIUM: sites[MEDIUM]})
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")

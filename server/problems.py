@@ -148,6 +148,12 @@ RULES: Mapping[str, Rule] = {
             "Review the change with `git diff`.",
         ),
         Rule(
+            "migration",
+            "warning",
+            "A document lacks a kept migration, so it still has an old attribute or an old value.",
+            "Run `bifolio migrate apply --write`.",
+        ),
+        Rule(
             "unclaimed",
             "warning",
             "A file belongs to no content type, so it is not served.",
@@ -196,28 +202,6 @@ RULES: Mapping[str, Rule] = {
             "Change the value, or the rule.",
         ),
     )
-# Descriptions by rule; docs/check.md contains this table.
-RULES: Mapping[str, str] = {
-    "settings": "`site.yaml` is invalid, or refers to something that does not exist.",
-    "schema": "A content type or component is invalid, or contains a key that is probably mistyped.",
-    "unreadable": "A file, folder or symbolic link can't be read.",
-    "syntax": "A file is not valid YAML, JSON, TOML, or Markdown with front matter.",
-    "value": "A value does not have the type of its attribute.",
-    "option": "A value breaks an option of its attribute: `required`, a length, a limit or a pattern.",
-    "unknown-key": "A key is not an attribute of the type, so it is not served.",
-    "dangling": "The target of a relation or media path does not exist, so responses omit it.",
-    "repeated-key": "A key occurs twice in the same mapping, so only the last value is served.",
-    "duplicate-id": "Two files contain the same document, so only the file whose path sorts first is served.",
-    "duplicate-value": "Two documents have the same value for a unique attribute or a `uid`.",
-    "draft": "A file is marked as a draft, but its type has no drafts, so it is served as published.",
-    "missing-id": "A file has no `documentId`, but the file for another locale or version contains one.",
-    "file-name": "A file is named like a draft or translation, but is served as a separate document.",
-    "translation": "A document is missing in the default locale or, with `--translations`, in any locale.",
-    "shared": "The locales of a document have different values for an attribute that they should share.",
-    "stale-draft": "A draft is older than the published version. Publishing it would restore old content.",
-    "interrupted": "A write was interrupted. It was completed or discarded, or its text is in another file.",
-    "migration": "A document lacks a kept migration, so it still has an old attribute or an old value.",
-    "unclaimed": "A file belongs to no content type, so it is not served.",
 }
 
 

@@ -21,7 +21,7 @@ TREES = {
     for path in sorted((ROOT / "server").rglob("*.py"))
 }
 NAMES = sorted(name for name in TREES if not name.endswith("__init__") and name != "__main__")
-MOST_ENTRIES, MOST_LINES, MOST_LINES_OF_FUNCTION = 25, 600, 50
+MOST_ENTRIES, MOST_LINES, MOST_LINES_OF_FUNCTION = 26, 600, 50
 
 
 @cache

@@ -103,7 +103,7 @@ class Server:
     ) -> None:
         self.writer = MessageWriter(stdout)
         self._reader = MessageReader(stdin, self.writer)
-        self._session = Session(self._publish, self._tell, site, timing or Timing())
+        self._session = Session(self._publish, site, timing or Timing())
         self._messages: queue.Queue[Message | None] = queue.Queue()
         self._cancelled: set[RequestId] = set()
         self._slow = ThreadPoolExecutor(1, "lsp-slow")
@@ -322,9 +322,6 @@ class Server:
             params["version"] = version
         self.writer.notify("textDocument/publishDiagnostics", params)
 
-    def _tell(self, message: str) -> None:
-        self.writer.notify("window/showMessage", {"type": 2, "message": message})
-
 
 def client_of(capabilities: Any) -> Client:
     """Return what an editor can do, from the capabilities that it sends."""
@@ -343,7 +340,6 @@ def client_of(capabilities: Any) -> Client:
         creates_files="create" in operations,
         renames_files="rename" in operations,
         shows_documents=has("window", "showDocument", "support") is True,
-        refreshes_hints=has("workspace", "inlayHint", "refreshSupport") is True,
         nests_symbols=has("textDocument", "documentSymbol", "hierarchicalDocumentSymbolSupport") is True,
     )
 

@@ -1,7 +1,6 @@
 """Session: the sites that are open in the editor, and which site a file belongs to."""
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 
 from server.jobs.job import Timing
@@ -20,11 +19,9 @@ class Session:
     Only the thread that handles messages uses this object.
     """
 
-    def __init__(
-        self, publish: Publish, tell: Callable[[str], None], site: Path | None, timing: Timing
-    ) -> None:
+    def __init__(self, publish: Publish, site: Path | None, timing: Timing) -> None:
         self.client = Client()
-        self._publish, self._tell, self._site, self._timing = publish, tell, site, timing
+        self._publish, self._site, self._timing = publish, site, timing
         self.workspaces: dict[Path, Workspace] = {}
         self._folders: dict[Path, Path | None] = {}
 
@@ -63,7 +60,7 @@ class Session:
     def _workspace(self, root: Path) -> Workspace:
         root = root.resolve()
         if root not in self.workspaces:
-            workspace = Workspace(root, self.client, self._publish, self._tell, self._timing)
+            workspace = Workspace(root, self.client, self._publish, self._timing)
             self.workspaces[root] = workspace
             workspace.start()
         return self.workspaces[root]

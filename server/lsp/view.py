@@ -29,7 +29,6 @@ class Client:
     creates_files: bool = False
     renames_files: bool = False
     shows_documents: bool = False
-    refreshes_hints: bool = False
     nests_symbols: bool = True
 
 

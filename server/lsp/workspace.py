@@ -37,8 +37,8 @@ from server.site.watch import Watcher
 
 log = logging.getLogger("bifolio")
 
-TEXT_DELAY_S = 0.05  # After a keystroke, wait this long for the next one before the text is checked.
-SITE_DELAY_S = 0.3  # After a keystroke, wait this long before the whole site is checked.
+TEXT_DELAY_S = 0.2  # After a keystroke, wait this long for the next one before the text is checked.
+SITE_DELAY_S = 0.5  # After a keystroke, wait this long before the whole site is checked.
 REST_FACTOR = 2  # In a large site, wait this many times as long as the last check of the site took.
 QUICK_CHECK_S = 0.05  # If a check of the site takes less time than this, it replaces the check of a text.
 RETRY_INTERVAL_S = 1.0  # interval for checking whether an invalid site.yaml or schema has changed
@@ -58,16 +58,11 @@ class OpenText:
 
 
 class Workspace:
-    """A site that is open in the editor. `publish` sends diagnostics to the editor.
+    """A site that is open in the editor. `publish` sends diagnostics to the editor."""
 
-    `tell` shows a message to the user, and `checked` is called after each check of the whole site.
-    """
-
-    def __init__(
-        self, root: Path, client: Client, publish: Publish, tell: Callable[[str], None], timing: Timing
-    ) -> None:
+    def __init__(self, root: Path, client: Client, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
-        self._publish, self._tell, self._timing = publish, tell, timing
+        self._publish, self._timing = publish, timing
         self.opened: dict[str, OpenText] = {}
         self.survey = Survey(())
         self._configuration = Survey(())
@@ -99,8 +94,11 @@ class Workspace:
     def put(self, path: str, opened: OpenText) -> None:
         """Add a text that was opened in the editor, or replace it after a change."""
         with self._changed:
+            is_new = path not in self.opened
             self.opened = {**self.opened, path: opened}
             self._plan(path)
+            if is_new:
+                self._text_due[path] = 0.0
 
     def close(self, path: str) -> None:
         with self._changed:
@@ -177,7 +175,7 @@ class Workspace:
         with self._changed:
             for path in self.opened:
                 self._text_due[path] = 0.0
-            self._site_due = time.monotonic() + TEXT_DELAY_S
+            self._site_due = time.monotonic() + SITE_DELAY_S
         self._check_texts()
         self._runner = Runner([Watcher(site, self._timing, self._report)])
         self._runner.start()

@@ -1,22 +1,17 @@
 """Checks of unsaved texts: the problems are those that `bifolio check` finds after the texts are saved."""
 
-import random
 import shutil
 from pathlib import Path
 
 import pytest
 
 from server.service.opening import Mode, open_site
-from server.site.check.survey import survey
 from server.site.check.unsaved import (
     Basis,
     configuration_problems,
-    decoded,
     problems_in_text,
-    survey_unsaved,
 )
-from server.site.site import Site
-from tests.random_edits import edit
+from tests.site.unsaved import compare_edits, saved, unsaved
 from tests.sites import STRING, collection, relation, write
 
 ROOT = Path(__file__).parents[2]
@@ -28,17 +23,6 @@ FILES = {
     "content/uploads/a.txt": "a",
     "content/uploads/a.txt.yaml": "caption: A\n",
 }
-
-
-def saved(root: Path) -> list[str]:
-    """Return the problems that `bifolio check` finds."""
-    found = survey(root, lambda: open_site(root, Mode.READ).site)
-    return sorted(f"{problem} {problem.severity} {problem.rule}" for problem in found.problems)
-
-
-def unsaved(site: Site, texts: dict[str, str]) -> list[str]:
-    found = survey_unsaved(Basis.of(site).with_texts(texts))
-    return sorted(f"{problem} {problem.severity} {problem.rule}" for problem in found.problems)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -56,25 +40,6 @@ def own_site(folder: Path) -> Path:
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, folder / name)
     return folder
-
-
-def compare_edits(open_root: Path, saved_root: Path, seed: int, steps: int) -> None:
-    """Edit random files of a site without saving them, and compare the problems with a copy of the site in
-    which the same texts are saved.
-    """
-    chance = random.Random(seed)
-    site, texts = open_site(open_root, Mode.READ).site, dict[str, str]()
-    paths = sorted(path for path in Basis.of(site).entries if Path(path).suffix in (".md", ".yaml", ".json"))
-    edited = chance.sample(paths, min(4, len(paths)))
-    for _ in range(steps):
-        path = chance.choice(edited)
-        text = edit(chance, texts.get(path) or decoded((open_root / path).read_bytes()))
-        texts[path] = text
-        (saved_root / path).write_bytes(text.encode())
-        assert unsaved(site, texts) == saved(saved_root), (path, text)
-        overlay = Basis.of(site).with_texts(texts)
-        told = {(p.path, p.line, p.rule) for p in survey_unsaved(overlay).problems}
-        assert {(p.path, p.line, p.rule) for p in problems_in_text(overlay, path)} <= told
 
 
 def test_a_file_that_is_not_on_disk_yet_is_checked(tmp_path: Path) -> None:

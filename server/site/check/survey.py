@@ -27,8 +27,8 @@ from server.site.check.document_rules import find_in_documents
 from server.site.check.fixes import FIXABLE_RULES, REPEATED, Fix, KeyFix, find_key_fixes, possible_fixes
 from server.site.check.levels import with_levels
 from server.site.check.media_use import find_unused_media
-from server.site.check.stale_translations import find_stale_translations
 from server.site.check.migrations import find_documents_lacking_migrations
+from server.site.check.stale_translations import find_stale_translations
 from server.site.check.unclaimed import (
     file_names,
     find_unclaimed,
