@@ -21,10 +21,12 @@ from server.events.recorder import Recorder
 from server.history.past import PastStates
 from server.jobs.job import Timing
 from server.site.change import Change
-from server.site.loading import Progress
+from server.site.loading import Progress, end_with_parent
 from server.site.parts import Arbiter, Parts
 from server.site.site import Site
 
+# The start of a server waits at most this long for the comparison with the event log.
+RECORD_TIMEOUT_S = 10.0
 # called with each change, and the number of seconds that it took
 ReportOf = Callable[[Site, Change, float], None]
 
@@ -94,10 +96,12 @@ class OpenSite:
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()
-            process.join()
-            process.close()
+            process.join(RECORD_TIMEOUT_S)
+            process.kill()  # If it is still running, a worker does its work.
+            process.join(RECORD_TIMEOUT_S)
 
     def _record(self) -> None:
+        end_with_parent()
         with suppress(ApiError, OSError):  # Then a worker does it, and logs the error.
             self.site.record()
 

@@ -10,7 +10,6 @@ import logging
 import os
 import time
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -186,10 +185,14 @@ def rescan_written(
     if record:
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
-        with suppress(SchemaPending):
+        try:
             found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
-            if found is not None:
-                return found
+        except SchemaPending:
+            if joined:  # Nothing in the merge may be visible before all of it.
+                return Record(folders=contents.folders, links=contents.links, writes=contents.writes)
+            found = None
+        if found is not None:
+            return found
     paths = same_files(paths, contents.links)
     owners = _owners(contents, paths)
     record = _read(contents, with_written(contents.git, paths), owners, ask_git=False)

@@ -136,6 +136,11 @@ class Site:
         return self._contents.store.layout.roots
 
     @property
+    def folder_problems(self) -> tuple[Problem, ...]:
+        """The problems with folders and symbolic links, for example folders that can't be read."""
+        return self._contents.folders
+
+    @property
     def problems(self) -> tuple[Problem, ...]:
         return all_problems(self._contents, self.state.snapshot)
 

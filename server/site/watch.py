@@ -160,7 +160,7 @@ class Watcher(Job):
         """
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
-        begun = False
+        begun, unread = False, self.site.folder_problems
         for changes in watch(
             *(separate or paths),
             watch_filter=None,
@@ -185,6 +185,8 @@ class Watcher(Job):
                 return
             if separate and any(map(os.path.isdir, changed)):
                 return  # One of these folders may be new.
+            if recursive and self.site.folder_problems != unread:
+                return  # A folder that could not be watched may have become readable.
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"

@@ -4,7 +4,7 @@ The result is the same as that of a merge of branches. In addition, if there are
 generates three texts: one for each side, and one for the base. They differ only in the values in conflict.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,6 +76,9 @@ class _OneFile:
 
     def is_below_file(self, path: str) -> bool:
         return False
+
+    def listed(self, folders: Iterable[str]) -> Iterable[str]:
+        return (self._path,)
 
 
 def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:

@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import replace
 
 from server.site.contents import Contents
-from server.site.git_state import git_moved, head_moved, with_commit
+from server.site.git_state import git_marks, git_moved, head_moved, with_commit
 from server.site.record import Record
 from server.site.rescan import SchemaPending, rescan_all, rescan_committed
 from server.storage.git.commit import NewCommit
-from server.storage.git.repository import Tree
+from server.storage.git.repository import Tree, is_at_work
 from server.storage.git.written import is_on_disk
 
 
@@ -22,19 +22,31 @@ def record_of_commit(
     timestamps of the files.
 
     `changed` contains the files in the commit. Return None if no timestamp changes. Requires the write lock
-    and git's index lock.
+    and git's index lock, which `move_head` releases.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
     has_moved = git_moved(contents.root, before)  # For example, `git status` updates the index.
     move_head()
     if not is_current:  # Another program has created a commit that is not served yet.
-        with suppress(SchemaPending):  # The next refresh reads it.
-            return rescan_all(contents, (), contents.writes)
-        return None
+        return _rescan(contents)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)
     if has_moved:  # Another program also changed the index; the next rescan reads that.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())
+
+
+def _rescan(contents: Contents) -> Record | None:
+    """Return the record of a rescan, or None if a git command ran meanwhile. The next refresh then reads
+    everything, because moving the head has released git's index lock.
+    """
+    before = git_marks(contents.git)
+    if is_at_work(before[0]):
+        return None
+    with suppress(SchemaPending):
+        record = rescan_all(contents, (), contents.writes)
+        if git_marks(contents.git) == before:
+            return record
+    return None
