@@ -195,8 +195,16 @@ class Writer:
             repeated = (path for path in find_repeated(address.type, row) if only(str(path[0])))
             faults += [Fault(path, REPEATED_MESSAGE) for path in repeated]
         if faults:
-            body = {**{n: v for n, v in values.items() if isinstance(v, _QUOTED)}, **change.body}
+            body = {**self._quotable(address.type, values), **change.body}
             raise error_of_body(faults, self.context.snapshot.schema, address.type, body)
+
+    def _quotable(self, type_: Type, values: Values) -> Values:
+        """Return the stored values that errors may quote to the author."""
+        return {
+            name: value
+            for name, value in values.items()
+            if isinstance(value, _QUOTED) and (self.tells_private or type_.attributes[name].visible)
+        }
 
     # --- other files ---------------------------------------------------------------------------
 
