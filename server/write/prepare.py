@@ -166,15 +166,17 @@ def _read(request: WriteRequest, context: Context) -> tuple[Address, Change]:
 def _writer(request: WriteRequest, context: Context) -> Writer:
     type_ = request.address.type
     blind = type_.draft_publish and not may_read_drafts(request.actor, type_)
-    return Writer(context, blind, _reads_private(request, request.address, context))
+    return Writer(context, blind, _reading(request, request.address, context, versions=not blind))
 
 
 def _reads_version(request: WriteRequest, address: Address) -> bool:
     return not address.draft or may_read_drafts(request.actor, address.type)
 
 
-def _reads_private(request: WriteRequest, address: Address, context: Context) -> bool:
-    return may_read_source_of(request.actor, address.type, context.snapshot.schema, draft=address.draft)
+def _reading(request: WriteRequest, address: Address, context: Context, *, versions: bool) -> Reading:
+    schema = context.snapshot.schema
+    private = may_read_source_of(request.actor, address.type, schema, draft=address.draft)
+    return Reading(request.actor, schema, private, versions)
 
 
 def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
@@ -183,9 +185,8 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
     If not, the request is not merged. Otherwise, the caller could find out with a guessed value whether it
     conflicts with a value that the caller may not read.
     """
-    private = _reads_private(request, address, context)
-    reading = Reading(request.actor, context.snapshot.schema, private)
-    return _reads_version(request, address) and reading.covers(address.type, request.data)
+    reading = _reading(request, address, context, versions=_reads_version(request, address))
+    return reading.covers(address.type, request.data)
 
 
 def _first(

@@ -1,7 +1,8 @@
 """Whether a caller may read everything in an attribute.
 
 The response to a write must not depend on values that the caller may not read. A merge compares the values of
-all attributes in the body, so it is only possible if the caller may read all of them.
+all attributes in the body, so it is only possible if the caller may read all of them. Any other attribute in
+the body is a guess: the file is always written, even if no value changes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,17 +15,25 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a caller may read. `private` is whether this includes private values."""
+    """What a caller may read. `private` is whether this includes private values. `versions` is whether it
+    includes all versions that a write changes, or not the drafts.
+    """
 
     actor: Actor
     schema: Schema
     private: bool
+    versions: bool = True
+
+    def guesses(self, type_: Type, names: Iterable[str]) -> frozenset[str]:
+        """Return the attributes of a type, among `names`, that the caller may not read completely."""
+        found = (name for name in names if name in type_.attributes)
+        return frozenset(name for name in found if not self.covers(type_, [name]))
 
     def covers(self, type_: Type, names: Iterable[str]) -> bool:
         """Whether the caller may read everything that these attributes of a type can contain, including the
         attributes of components and the targets of relations. Unknown attributes are ignored.
         """
-        return self._covers(type_.attributes, names, frozenset())
+        return self.versions and self._covers(type_.attributes, names, frozenset())
 
     def _covers(
         self, attributes: Mapping[str, Attribute], names: Iterable[str], outer: frozenset[str]

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from server.write.context import Context, Values, values_of
 from server.write.draft_merge import drop_equal_draft, write_draft
 from server.write.request import Address
+from server.write.write_timestamps import timestamp_of_change
 
 
 def share(
@@ -21,9 +22,9 @@ def share(
     A change to a draft is written only to the drafts in other locales. A change to a published version is
     written to both versions in each locale.
 
-    `guesses` contains the attributes for which the body contains a private value. If one of these attributes
-    is shared, the drafts are written even if their values do not change. Otherwise, clients could guess a
-    private value: an unchanged file would confirm that the guess is right.
+    `guesses` contains the attributes in the body that the author may not read completely. If one of these
+    attributes is shared, the files are written even if their values do not change, with a new updatedAt.
+    Otherwise, an unchanged file would confirm that the author has guessed a value correctly.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}
@@ -48,6 +49,8 @@ def _share_with(
         return
     for document in filter(None, (published, draft)):
         changes = context.changes(document, {**values_of(document), **shared})
+        if always:
+            changes |= timestamp_of_change(context, document)
         if changes:
             context.rewrite(document, changes)
     if published:

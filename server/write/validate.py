@@ -58,8 +58,6 @@ class Change:
     - `faults` contains the invalid values. In `values`, each of them is replaced by an empty value. They are
       reported together with the values that violate options.
     - `body` is the original body, which is used for quoting values in errors.
-    - `private` contains the attributes for which the body contains a private value, directly or in
-      components.
     """
 
     values: Mapping[str, Any]
@@ -67,7 +65,6 @@ class Change:
     by_locale: Mapping[str, Mapping[str, Links]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     body: Mapping[str, Tree] = field(default_factory=dict)
-    private: frozenset[str] = frozenset()
 
     def lenient(self) -> "Change":
         """Return the same change, without errors for positions (`Links.strict`)."""
@@ -149,26 +146,13 @@ class Validator:
                 values[name] = inner._value(attribute, tree, (name,), current[name] if current else _NO_VALUE)
                 if name == type_.other_keys:
                     self._refuse_other_keys(type_, values[name])
-        private = frozenset(self._private_names(type_, data))
-        return Change(values, links, by_locale, tuple(self.faults), data, private)
+        return Change(values, links, by_locale, tuple(self.faults), data)
 
     def _inside(self, attribute: Attribute) -> "Validator":
         """Return a validator for the values in an attribute. Its faults are added to those of this one."""
         if attribute.private and not self.reads_private:
             return replace(self, in_private=True)
         return self
-
-    def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes in `data` that are private, or that have a private value in one of their
-        components.
-        """
-        for name, tree in data.items():
-            attribute = type_.attributes.get(name)
-            if attribute is None:
-                continue
-            inside = (self._private_names(*each) for each in self._components_in(attribute, tree))
-            if attribute.private or any(any(names) for names in inside):
-                yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
         """Add a fault if the value of the attribute for other keys (`options.otherKeys`) is invalid.

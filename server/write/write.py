@@ -24,6 +24,7 @@ from server.write.draft_merge import DraftMerge, plan_merge, write_draft, write_
 from server.write.faults import Fault, error_of_body
 from server.write.new_file import free_path, write_new
 from server.write.owning_side import Relinker
+from server.write.readable import Reading
 from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
@@ -50,14 +51,19 @@ class Writer:
 
     - `blind` means that the author is not permitted to read drafts of the content type. In this case, only
       the values in the change are published, but not the values in the draft.
-    - `tells_private` means that the author is permitted to see private values. For all other authors, a file
-      is written whenever the body contains a private value. Otherwise, an unchanged file would reveal that
-      the author has guessed a private value correctly.
+    - `reading` is what the author may read, or None for everything. If the body contains an attribute that
+      the author may not read completely, the file is always written. Otherwise, an unchanged file would
+      reveal that the author has guessed a value correctly.
     """
 
     context: Context
     blind: bool = False
-    tells_private: bool = False
+    reading: Reading | None = None
+
+    @property
+    def tells_private(self) -> bool:
+        """Whether the author is permitted to see private values."""
+        return self.reading is None or self.reading.private
 
     # --- operations ----------------------------------------------------------------------------
 
@@ -122,7 +128,7 @@ class Writer:
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
         write = write_draft if address.draft else write_published
-        guesses = frozenset[str]() if self.tells_private else change.private
+        guesses = self._guesses(address.type, change)
         write(self.context, published, merge.draft, new, always=bool(guesses))
         if hidden:
             values = self.merged(address.type, document_id, values_of(hidden), change.lenient())
@@ -151,6 +157,9 @@ class Writer:
 
     def _single_id(self, address: Address) -> str | None:
         return single_id(self.context.snapshot, self.context.settings, address.type, address.locale)
+
+    def _guesses(self, type_: Type, change: Change) -> frozenset[str]:
+        return self.reading.guesses(type_, change.body) if self.reading else frozenset()
 
     # --- values --------------------------------------------------------------------------------
 
@@ -231,7 +240,9 @@ class Writer:
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
         changed = {n: values[n] for n in change.values if not same_values(values[n], other_values[n])}
-        share(self.context, address, document_id, changed)
+        guesses = self._guesses(address.type, change)
+        guessed = {n: values[n] for n in guesses & values.keys() & change.values.keys()}
+        share(self.context, address, document_id, {**guessed, **changed}, guesses)
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.sites import STRING, Api, collection, make, relation
+from tests.sites import STRING, Api, collection, component, make, relation, translated
 
 Files = Mapping[str, str | bytes]
 PRIVATE = {**STRING, "private": True}
@@ -63,3 +63,106 @@ def test_an_error_quotes_no_stored_value_that_one_may_not_read(twins: Build) -> 
     assert "value" not in secret
     full = apis[0].put("/api/posts/a", {"title": "x"}).error["details"]["errors"][0]
     assert full["value"] == "SECRET0"
+
+
+# --- writes that change nothing -------------------------------------------------------------------
+
+BOX = {"box": {"type": "component", "component": "x.box", "repeatable": True}}
+LINK = {"link": {"type": "component", "component": "x.link"}}
+LINKS = {**component("x.link", {"label": STRING, "vault": relation("manyToOne", "vault")})}
+
+
+def told(api: Api, path: str, data: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what the caller sees of a write, except for times."""
+    answer = api.put(path, data, "me", headers={"Prefer": "undo"})
+    moved = answer.data.get("updatedAt", "2026") > "2025"
+    return answer.status, moved, "Bifolio-Undo" in answer.headers, "Bifolio-Commit" in answer.headers
+
+
+def boxes(number: int) -> Files:
+    post = document(title="A", box=[{"label": "l", **({"code": "x"} if number else {})}])
+    types = {**component("x.box", {"label": STRING, "code": PRIVATE}), **posts(BOX)}
+    return {**types, "content/posts/a.json": post}
+
+
+def links(number: int) -> Files:
+    post = document(title="A", link={"label": "l", **({"vault": "v"} if number else {})})
+    vault = {**collection("vault", {"title": STRING}), "content/vaults/v.json": document(title="v")}
+    return {**LINKS, **vault, **posts(LINK), "content/posts/a.json": post}
+
+
+def tags(number: int) -> Files:
+    post = document(title="A", tags=["t", *["d"] * number])
+    drafts = {**collection("tag", {"name": STRING}, drafts=True), "content/tags/d.draft.json": document()}
+    return {**posts({"tags": TAGS}), **drafts, "content/posts/a.json": post}
+
+
+@pytest.mark.parametrize(
+    ("files", "data"),
+    [
+        (boxes, {"box": [{"label": "l"}]}),
+        (links, {"link": {"label": "l"}}),
+        (tags, {"tags": {"disconnect": ["d"]}}),
+    ],
+)
+def test_a_write_that_changes_nothing_tells_nothing(
+    twins: Build, files: Callable[[int], Files], data: Mapping[str, Any]
+) -> None:
+    first, second = (told(api, "/api/posts/a", data) for api in twins(files, "post.update"))
+    assert first == second
+    assert first[:3] == (200, True, True)
+
+
+def drafts(number: int) -> Files:
+    types = {
+        **collection("tag", {"name": STRING, "posts": relation("manyToMany", "post", mappedBy="tags")}),
+        **collection(
+            "post",
+            {"title": STRING, "tags": relation("manyToMany", "tag", inversedBy="posts")},
+            drafts=True,
+        ),
+    }
+    draft = document(title=("other", "A")[number], tags=["t"] * number)
+    hidden = {
+        "content/posts/a.draft.json": draft,
+        **({"content/posts/b.draft.json": draft} if number else {}),
+    }
+    published = {f"content/posts/{name}.json": document(title="A") for name in "ab"}
+    return {**types, "content/tags/t.json": document(name="t"), **published, **hidden}
+
+
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("/api/posts/a?status=draft", {"title": "A"}),
+        ("/api/posts/a", {"title": "A"}),
+        ("/api/posts/b", {"title": "A"}),
+        ("/api/tags/t", {"posts": {"disconnect": ["a"]}}),
+    ],
+)
+def test_a_write_beside_a_draft_that_one_may_not_read_tells_nothing(
+    twins: Build, path: str, data: Mapping[str, Any]
+) -> None:
+    may = "post.updateDraft" if "draft" in path else "post.update"
+    first, second = (told(api, path, data) for api in twins(drafts, may, "tag.update"))
+    assert first == second
+    assert first[:2] == (200, True)
+
+
+def test_a_guess_in_one_locale_changes_the_other_whether_it_is_right_or_not(twins: Build) -> None:
+    title = translated(STRING)
+
+    def files(number: int) -> Files:
+        secret = ("no", "guess")[number]
+        types = collection("post", {"title": title, "secret": PRIVATE}, localized=True)
+        posts = {f"content/posts/a.{name}.json": document(title=name, secret=secret) for name in ("en", "fr")}
+        return {**types, **TAG, **posts, "site.yaml": "locales: {default: en, available: [en, fr, de]}\n"}
+
+    for api in twins(files, "post.update"):
+        for sent_in in ("en", "de"):  # The version in German is new.
+            before = api.get("/api/posts/a?locale=fr", "me")
+            assert api.put(f"/api/posts/a?locale={sent_in}", {"secret": "guess"}, "me").status == 200
+            after = api.get("/api/posts/a?locale=fr", "me")
+            assert before.headers["ETag"] != after.headers["ETag"]
+            assert before.data["updatedAt"] < after.data["updatedAt"]
+            assert api.get("/api/posts/a?locale=fr").data["title"] == "fr"
