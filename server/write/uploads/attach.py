@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from server.auth.draft_visibility import may_read_drafts, may_read_source_of
 from server.auth.permissions import Actor
-from server.documents.document import PUBLISHED, Document
+from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.values import Component, components_in
 from server.errors import ForbiddenError, ValidationError
 from server.index.effective_version import edited_status
@@ -71,14 +72,16 @@ def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[st
     """
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
-        return _find_holder(context, types, attachment, new)
+        return _find_holder(context, actor, types, attachment, new)
     except ValidationError:
         if actor.everything or any(type_.uid == attachment.ref for type_ in types):
             raise
         raise ForbiddenError() from None
 
 
-def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment, new: list[str]) -> _Holder:
+def _find_holder(
+    context: Context, actor: Actor, types: Sequence[Type], attachment: Attachment, new: list[str]
+) -> _Holder:
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
@@ -87,7 +90,7 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
             "attributes"
         )
     if type_.kind == "component":
-        holder = _component_holder(context, types, attachment, attribute, new)
+        holder = _component_holder(context, actor, types, attachment, attribute, new)
     else:
         document = _document(context, type_, attachment.ref_id) if type_ in types else None
         holder = (
@@ -119,7 +122,12 @@ def _document(context: Context, type_: Type, key: str) -> Document | None:
 
 
 def _component_holder(
-    context: Context, types: Sequence[Type], attachment: Attachment, attribute: Attribute, new: list[str]
+    context: Context,
+    actor: Actor,
+    types: Sequence[Type],
+    attachment: Attachment,
+    attribute: Attribute,
+    new: list[str],
 ) -> _Holder | None:
     def is_match(component: Component) -> bool:
         return component.type.uid == attachment.ref and str(component.id) == attachment.ref_id
@@ -137,18 +145,34 @@ def _component_holder(
                 values.append(with_files(value) if inner.holds_components else value)
         return Component(component.type, (component.id, *values))
 
-    for type_ in types:
-        holding = [a for a in type_.attributes.values() if a.holds_components]
-        for document in context.snapshot.tables[type_.uid].versions.values() if holding else ():
-            for outer in holding:
-                if any(map(is_match, _components(document.get(outer.name)))):
-                    return _Holder(document, outer, with_files)
+    for document, private in _searched(context, actor, types):
+        attributes = document.type.attributes.values()
+        for outer in (a for a in attributes if a.holds_components and (private or a.visible)):
+            if any(map(is_match, _components(document.get(outer.name), private=private))):
+                return _Holder(document, outer, with_files)
     return None
 
 
-def _components(outer: Any) -> Iterator[Component]:
+def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
+    """Yield the versions that the actor may read, and whether the actor may also read their private values.
+
+    Other versions and values are not searched. Otherwise, the response would reveal the ids of components
+    in them.
+    """
+    for type_ in types:
+        if not any(attribute.holds_components for attribute in type_.attributes.values()):
+            continue
+        schema, drafts = context.snapshot.schema, may_read_drafts(actor, type_)
+        private = {draft: may_read_source_of(actor, type_, schema, draft=draft) for draft in (True, False)}
+        for document in context.snapshot.tables[type_.uid].versions.values():
+            draft = document.status == DRAFT
+            if drafts or not draft:
+                yield document, private[draft]
+
+
+def _components(outer: Any, *, private: bool) -> Iterator[Component]:
     for component in components_in(outer):
         yield component
         for inner, value in zip(component.type.attributes.values(), component.values, strict=True):
-            if inner.holds_components:
-                yield from _components(value)
+            if inner.holds_components and (private or inner.visible):
+                yield from _components(value, private=private)
