@@ -180,6 +180,38 @@ def test_a_guess_in_one_locale_changes_the_other_whether_it_is_right_or_not(twin
             assert api.get("/api/posts/a?locale=fr").data["title"] == "fr"
 
 
+# --- merges of branches ---------------------------------------------------------------------------
+
+
+def test_a_merge_of_branches_tells_nothing_of_a_guess(twins: Build) -> None:
+    def files(number: int) -> Files:
+        attributes = {"secret": PRIVATE, "lead": STRING, **BOX}
+        types = {**component("x.box", {"label": STRING, "code": PRIVATE}), **posts(attributes)}
+        post = document(title="A", secret="old", box=[{"label": "l", "code": "old"}, {"label": "m"}])
+        return {**types, "content/posts/a.json": post, **REPOSITORY}
+
+    seen = []
+    apis = twins(files, "post.update", *(f"branch.{verb}" for verb in ("find", "create", "update", "merge")))
+    for number, api in enumerate(apis):
+        code, secret = ("other", "guess")[number], ("other", "guess")[number]
+        assert api.ask("POST", "/branches", "me", json={"name": "b"}).status == 201
+        ours = {"secret": secret, "lead": "same", "box": [{"label": "l", "code": code}, {"label": "m"}]}
+        assert api.put("/api/posts/a", ours).status == 200
+        theirs = {"secret": "guess", "lead": "same", "box": [{"label": "l", "code": "guess"}, {"label": "m"}]}
+        assert api.put("/api/posts/a?branch=b", theirs, "me").status == 200
+        refused = api.ask("POST", "/branches/b/merge", "me", json={})
+        [conflict] = refused.error["details"]["conflicts"]
+        assert conflict["attributes"].keys() == {"secret", "box"}
+        assert conflict["attributes"]["secret"] == {"paths": [["secret"]]}
+        seen.append((refused.status, refused.text))
+        choices = {"documents": {conflict["document"]: {"secret": "ours", "box": "theirs"}}}
+        assert api.ask("POST", "/branches/b/merge", "me", json={"resolve": choices}).status == 200
+        merged = json.loads(api.read("content/posts/a.json"))
+        assert (merged["secret"], merged["box"][0]["code"], merged["lead"]) == (secret, "guess", "same")
+    assert seen[0] == seen[1]
+    assert seen[0][0] == 409
+
+
 # --- uploads --------------------------------------------------------------------------------------
 
 

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import may_find
 from server.documents.document import DRAFT
-from server.documents.three_way_merge import Conflict
+from server.documents.three_way_merge import Conflict, Merged
+from server.documents.values import empty_value, same_values
 from server.errors import UnmergedError, ValidationError
 from server.history.differences import value_json
 from server.history.merging.documents import Key, Three
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
+from server.write.readable import Reading
 
 MAX_REPORTED = 100  # limit for documents, and separately for files
 MAX_VALUE_CHARS = 2000  # Longer values are truncated.
@@ -63,6 +65,30 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
         raise ValidationError(
             f'The choice for {subject[:100]} in "resolve" must be "ours" or "theirs"{otherwise}'
         )
+
+
+def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
+    """Add a conflict for each attribute that both sides changed and that the actor may not read completely,
+    even if both sides have the same value.
+
+    Otherwise, the actor could write a guessed value to a branch, and a merge would tell whether it is right.
+    For the same reason, such a conflict has no paths inside the attribute.
+    """
+    base, ours, theirs = three.values
+    if ours is None or theirs is None:
+        return merged
+    attributes = three.type.attributes
+    before = base or {name: empty_value(attribute) for name, attribute in attributes.items()}
+    added = [
+        Conflict((name,), before[name], ours[name], theirs[name])
+        for name in attributes
+        if not attributes[name].derived
+        and not any(same_values(before[name], side[name]) for side in (ours, theirs))
+        and not reading.covers(three.type, [name])
+    ]
+    names = {conflict.path[0] for conflict in added}
+    kept = (conflict for conflict in merged.conflicts if conflict.path[0] not in names)
+    return replace(merged, conflicts=(*kept, *added))
 
 
 @dataclass(slots=True)

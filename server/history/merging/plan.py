@@ -16,7 +16,7 @@ from server.errors import ConflictError, ForbiddenError, SetupError
 from server.history.commit_files import configuration_files, read_configuration
 from server.history.exposure import shows_more
 from server.history.merging.check import require_merge
-from server.history.merging.conflicts import Resolution, Unmerged
+from server.history.merging.conflicts import Resolution, Unmerged, add_unread_conflicts
 from server.history.merging.documents import (
     Decisions,
     Key,
@@ -40,6 +40,7 @@ from server.storage.store import Store
 from server.write.context import Context, Values
 from server.write.faults import error_of_body
 from server.write.passwords import hash_passwords
+from server.write.readable import Reading
 from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
@@ -206,7 +207,7 @@ class Planner:
     ) -> None:
         """Merge a document and add its files to the plan, or record its conflicts."""
         (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
-        merged = three.merged()
+        merged = add_unread_conflicts(three.merged(), three, self._reading(context, three))
         if merged.conflicts:
             name = name_of(key, three.type)
             choices = unmerged.choices(key, name, three, merged.conflicts)
@@ -236,6 +237,12 @@ class Planner:
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
 
+    def _reading(self, context: Context, three: Three) -> Reading:
+        draft, schema = three.any.status == DRAFT, context.snapshot.schema
+        private = may_read_source_of(self.actor, three.type, schema, draft=draft)
+        versions = not draft or may_read_drafts(self.actor, three.type)
+        return Reading(self.actor, schema, private, versions)
+
     def _is_vacated(self, plan: Plan, path: str) -> bool:
         """Return whether the merge deletes or moves the document that is at this path in ours."""
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
@@ -257,15 +264,14 @@ class Planner:
         [data] = hash_passwords(context.snapshot.schema, [(type_, given)])
         settings = context.settings
         locales = tuple(dict.fromkeys((settings.locales.default, *settings.locales.available)))
-        draft = three.any.status == DRAFT
-        reads_private = may_read_source_of(actor, type_, context.snapshot.schema, draft=draft)
+        reading = self._reading(context, three)
         validator = Validator(
             context.snapshot,
             locales,
             partial(may_find, actor),
             partial(may_read_drafts, actor),
-            reads_version=not draft or may_read_drafts(actor, type_),
-            reads_private=reads_private,
+            reads_version=reading.versions,
+            reads_private=reading.private,
         )
         change = validator.change(type_, data, values)
         if change.faults:
