@@ -102,9 +102,10 @@ def _fewer_names(parameter: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_known(path: str, parameter: dict[str, Any], known: list[str]) -> dict[str, Any]:
-    if parameter["in"] != "path" or parameter["name"] == "client":
+    schema = parameter["schema"]
+    if parameter["in"] != "path" or parameter["name"] == "client" or "enum" in schema:
         return parameter
-    number = parameter["schema"]["type"] == "integer"
+    number = schema["type"] == "integer"
     ids: list[Any] = [1] if number and known == [ID] else [2, 99] if number else known
     if path == "/uploads/{path}":
         ids = ["x.png", "nothing.png"]
