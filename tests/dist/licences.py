@@ -33,6 +33,7 @@ SPELLED = {
     "Apache License, Version 2.0": "Apache-2.0",
     "Artistic License": "Artistic-1.0-Perl",
     "OSI Approved :: BSD License": "BSD-3-Clause",
+    "MIT License": "MIT",
     "OSI Approved :: MIT License": "MIT",
 }
 
@@ -72,8 +73,15 @@ def licence(package: Distribution) -> str:
     about = package.metadata
     stated = [line.removeprefix("License :: ") for line in about.get_all("Classifier") or ()]
     stated = [line for line in stated if line.startswith("OSI Approved")]
-    said = about.get("License-Expression") or about.get("License") or stated[0]
+    said = about.get("License-Expression") or about.get("License") or next(iter(stated), None)
+    said = said or _title_of_licence(package)
     return SPELLED.get(said, said)
+
+
+def _title_of_licence(package: Distribution) -> str:
+    """Return the first line of the file LICENSE of a package whose metadata names no licence."""
+    [file] = [path for path in package.files or () if path.name == "LICENSE"]
+    return file.read_text().partition("\n")[0].strip()
 
 
 def test_the_licence_of_every_package_is_listed() -> None:
