@@ -59,10 +59,12 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
     """
     process = start_helper(command, **options)
     try:
-        yield process
+        with process:  # closes its pipes
+            try:
+                yield process
+            finally:
+                process.kill()
     finally:
-        process.kill()
-        process.wait()
         forget_helper(process)
 
 

@@ -88,9 +88,12 @@ OPEN = {
     "/docs/": 302,
     "/docs/none": 404,
     "/events/reload.js": 200,
+    "/feeds/none.none": 404,
     "/git/hook": 404,  # BIFOLIO_GIT_HOOK_SECRET is not set.
     "/access": 200,
     "/openapi.json": 200,
+    "/sitemap.xml": 404,  # No type has a URL on the website.
+    "/sitemap-none.xml": 404,
     "/studio": 200,
     "/studio/none": 200,  # The studio itself shows which page does not exist.
     "/studio/-/none/none": 404,

@@ -276,5 +276,5 @@ def test_streams_of_all_workers_are_told_within_a_second(tmp_path: Path) -> None
             assert reader.next()[1:] == ("presence", nobody)
         note = {"data": {"title": "Another"}}
         ask(port, tokens["ben"], "PUT", "/api/notes/one", note)
-        assert plain.next()[1] == "entry.update"
-        assert [of_others.next()[1] for _ in range(2)] == ["presence", "entry.update"]
+        assert plain.next()[1] == "entry.publish"
+        assert [of_others.next()[1] for _ in range(2)] == ["presence", "entry.publish"]

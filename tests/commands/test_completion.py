@@ -43,7 +43,7 @@ def bash(environment: dict[str, str], line: str) -> set[str]:
         ("bifolio webhook re", {"replay"}),
         ("bifolio serve --w", {"--workers"}),
         ("bifolio token create build --type ", {"full-access", "read-only", "custom"}),
-        ("bifolio check --format g", {"github"}),
+        ("bifolio check --format g", {"github", "gitlab"}),
         ("bifolio ch", {"check", "changes"}),
         ("bifolio changes --st", {"--status"}),
         ("bifolio changes --since 0 --status ", {"published", "draft"}),
