@@ -10,6 +10,8 @@ from server.site.check.unsaved import Basis, decoded, problems_in_text, survey_u
 from server.site.site import Site
 from tests.random_edits import edit
 
+EDITED = (".md", ".mdx", ".markdown", ".json", ".yaml", ".yml", ".toml")
+
 
 def saved(root: Path, *, with_fixes: bool = True) -> list[str]:
     """Return the problems that `bifolio check` finds."""
@@ -37,7 +39,7 @@ def compare_edits(
     """
     chance = random.Random(seed)
     site, texts = open_site(open_root, Mode.READ).site, dict[str, str]()
-    paths = sorted(path for path in Basis.of(site).entries if Path(path).suffix in (".md", ".yaml", ".json"))
+    paths = sorted(path for path in Basis.of(site).entries if Path(path).suffix in EDITED)
     edited = chance.sample(paths, min(4, len(paths)))
     for _ in range(steps):
         path = chance.choice(edited)
