@@ -114,7 +114,7 @@ bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, whic
 peer-diff: .venv/.ready-dev ## Send the same random requests to Bifolio and Strapi and report differences; takes minutes
 	$(BIN)/python -m bench.differential $(ARGS)
 
-real: .venv/.ready-dev ## Serve the repositories in REAL=dir and check values and diffs; ALL=1 also writes every document
+real: .venv/.ready-dev ## Serve the repositories in REAL=dir and check values and diffs; ALL=1 tests every document and attribute
 	$(BIN)/python -m bench.real $(REAL) $(if $(ALL),--all) $(ARGS)
 	$(BIN)/python -m tests.lsp.real $(REAL) $(ARGS)
 

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the trees are")
     parser.add_argument("trees", nargs="*", help="their names (default: all that are there)")
     parser.add_argument("--documents", type=int, default=DOCUMENTS, help="how many to write of each tree")
-    parser.add_argument("--all", action="store_true", help="write all documents")
+    parser.add_argument("--all", action="store_true", help="write all documents, rename all attributes")
     options = parser.parse_args()
     restore_in_children()
     wanted = [tree for tree in TREES if not options.trees or tree.name in options.trees]

@@ -1,5 +1,6 @@
-"""Renames every attribute of a tree and back, in memory. Afterwards, every file must be as it was."""
+"""Renames attributes of a tree and back, in memory. Afterwards, every file must be as it was."""
 
+import random
 from pathlib import Path
 
 from bench.real.differences import Differences
@@ -13,28 +14,32 @@ from server.write.context import Context
 NEW_NAME = "renamed-attribute"
 
 
-def rename_there_and_back(root: Path, differences: Differences) -> int:
-    """Rename every attribute of every type to a new name and back. Return the number of attributes.
+def rename_there_and_back(root: Path, limit: int | None, differences: Differences) -> int:
+    """Rename at most `limit` attributes, chosen at random, to a new name and back. If `limit` is None, rename
+    all attributes. Return their number.
 
     Nothing is written. A rename that is refused and a file that differs are differences.
     """
     site = open_site(root, Mode.READ).site
-    count = 0
-    for type_ in site.state.schema.types.values():
-        name = type_.uid if type_.kind == "component" else type_.singular
-        for attribute in type_.attributes if type_.path else ():
-            count += 1
-            try:
-                writes, changed = site.preview(_there_and_back, (name, attribute))
-            except ApiError as error:
-                differences.add("migrate: refused", f"{name}.{attribute}: {error.message}")
-                continue
-            if not changed:
-                differences.add("migrate: nothing renamed", f"{name}.{attribute}")
-            for write in writes:
-                if not write.path.startswith(f"{MIGRATIONS}/"):
-                    differences.add("migrate: not the same", f"{name}.{attribute}: {write.path}")
-    return count
+    attributes = [
+        (type_.uid if type_.kind == "component" else type_.singular, attribute)
+        for type_ in site.state.schema.types.values()
+        for attribute in (type_.attributes if type_.path else ())
+    ]
+    if limit is not None:
+        attributes = random.Random(root.name).sample(attributes, min(limit, len(attributes)))
+    for name, attribute in attributes:
+        try:
+            writes, changed = site.preview(_there_and_back, (name, attribute))
+        except ApiError as error:
+            differences.add("migrate: refused", f"{name}.{attribute}: {error.message}")
+            continue
+        if not changed:
+            differences.add("migrate: nothing renamed", f"{name}.{attribute}")
+        for write in writes:
+            if not write.path.startswith(f"{MIGRATIONS}/"):
+                differences.add("migrate: not the same", f"{name}.{attribute}: {write.path}")
+    return len(attributes)
 
 
 def _there_and_back(request: tuple[str, str], context: Context) -> int:

@@ -26,6 +26,7 @@ from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
+RENAMES = 8  # number of attributes of each tree that are renamed and back
 NO_INDEX = "\nsearch: {index: false}\n"  # no index, because nothing is searched
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
@@ -49,7 +50,7 @@ class Outcome:
 
 def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
     """Unpack a tree, serve it, compare its values, and write at most `limit` documents. If `limit` is None,
-    write all documents.
+    write all documents and rename all attributes.
     """
     began = time.monotonic()
     outcome = Outcome(tree)
@@ -62,7 +63,7 @@ def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None)
             settings.write(NO_INDEX)
         commit(root, "content types")
         outcome.problems = _check(root, outcome.differences)
-        rename_there_and_back(root, outcome.differences)
+        rename_there_and_back(root, None if limit is None else RENAMES, outcome.differences)
         _serve(root, reader, limit, outcome)
     outcome.seconds = time.monotonic() - began
     return outcome
