@@ -1,5 +1,6 @@
 """Operations that return information about the site and its server, and operations that return HTML pages."""
 
+from server.api.monitoring.condition import AWAY_STATUS, BEHIND_STATUS, READ_ONLY_STATUS, READY_STATUS
 from server.api.operations.json_schema import (
     COUNT,
     FLAG,
@@ -129,10 +130,10 @@ ACCESS = Area(
 _LOADED = Docs("Check whether the site is loaded", {204: answer("The site is loaded.")}, errors=(500,))
 _CONDITION = object_of(
     {
-        "content": {"const": "ready"},
-        "accounts": {"enum": ["ready", "away"]},
-        "events": {"enum": ["ready", "behind"]},
-        "media": {"enum": ["ready", "away"]},
+        "content": {"const": READY_STATUS},
+        "accounts": {"enum": [READY_STATUS, AWAY_STATUS, READ_ONLY_STATUS]},
+        "events": {"enum": [READY_STATUS, BEHIND_STATUS]},
+        "media": {"enum": [READY_STATUS, AWAY_STATUS]},
         "remote": or_null(
             object_of(
                 {
