@@ -153,19 +153,9 @@ class Entrance:
             shown = _represent(failure(error), environ, state)
         finally:
             budget.close()
-        headers = cors_headers(state.settings.api.cors, environ.get("HTTP_ORIGIN", ""))
-        if environ.get("wsgi.url_scheme") == "https":
-            headers = (*headers, HSTS)
-        if COOKIE_USED in environ:
-            headers = (*headers, COOKIE_VARY)
+        headers = _headers(environ, state)
         if COMMIT in environ:
-            shown, headers = as_of(environ[COMMIT], shown), (*headers, (COMMIT_HEADER, environ[COMMIT].id))
-        elif (
-            state.commit
-            and environ["REQUEST_METHOD"] in READ_METHODS
-            and area_of(environ["PATH_INFO"]).varies_by_commit
-        ):
-            headers = (*headers, (COMMIT_HEADER, commit_of(state)))
+            shown = as_of(environ[COMMIT], shown)
         if counted and any(name == "Retry-After" for name, _ in shown.headers):
             counted = without(counted, "Retry-After")
         return send(shown, environ, start_response, headers + counted if counted else headers)
@@ -357,6 +347,19 @@ class Entrance:
             if rename is not None:
                 reader.get(params, rename.name)
                 error.details["renamedTo"] = rename.name
+
+
+def _headers(environ: Environ, state: State) -> tuple[Header, ...]:
+    """Return the headers that the entrance adds to a response."""
+    headers = cors_headers(state.settings.api.cors, environ.get("HTTP_ORIGIN", ""))
+    if environ.get("wsgi.url_scheme") == "https":
+        headers = (*headers, HSTS)
+    if COOKIE_USED in environ:
+        headers = (*headers, COOKIE_VARY)
+    if COMMIT in environ:
+        return (*headers, (COMMIT_HEADER, environ[COMMIT].id))
+    varies = environ["REQUEST_METHOD"] in READ_METHODS and area_of(environ["PATH_INFO"]).varies_by_commit
+    return (*headers, (COMMIT_HEADER, commit_of(state))) if state.commit and varies else headers
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:

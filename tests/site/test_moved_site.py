@@ -77,6 +77,7 @@ def test_while_a_site_is_away_only_the_cause_is_logged(server: Server) -> None:
     away.rename(server.root)
     until(lambda: {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {200})
     until(lambda: server.ask("GET", "/search?q=first")[1]["meta"]["index"]["used"])
+    until(lambda: told(server, "exists again"))
     lines = [line for line in server.log.read_text().removeprefix(before).splitlines() if "bifolio:" in line]
     assert [line.partition(f"{server.root} ")[2].partition(";")[0] for line in lines] == [
         "is missing", "exists again",
