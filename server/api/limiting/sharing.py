@@ -22,8 +22,8 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
 log = logging.getLogger("bifolio")
 
-# A client's count is sent only after it has grown by this fraction of the limit, so clients with few requests
-# cause no load on the store.
+# A client's count is sent after it has grown by 1/16 of the limit, so clients with few requests cause no load
+# on the store.
 EXCHANGES_PER_LIMIT = 16
 # `api.rate_store` is `memory`, a URL, or `env:` and an environment variable.
 MEMORY, ENVIRONMENT = "memory", "env:"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
+    """Register the handlers."""
     look = partial(condition, site, identities, watched.recorder, bucket)
 
     def make() -> "Metrics":

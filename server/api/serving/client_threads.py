@@ -15,7 +15,7 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a queue for each client. `reserved` threads are never used by the busiest client."""
+    """A thread pool with a queue for each client. No client can use the last `reserved` threads."""
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)

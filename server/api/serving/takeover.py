@@ -81,7 +81,7 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer to hand its listening socket over, in its first process."""
+    """A server's offer to hand its listening socket over to a new server."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
