@@ -36,7 +36,7 @@ class StateCache(Generic[K, V]):
     """A cache for one state of the site. It is cleared when it is used with a state whose content differs."""
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        """Set the size limit in bytes, and the function that returns the size of an item in bytes."""
+        # `most` and the sizes are in bytes.
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 

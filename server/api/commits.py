@@ -32,7 +32,6 @@ class CommitWaiter:
     """Delays requests until the site serves the commit in their Bifolio-After header. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
-        """Set the site, and the function that triggers a check of the git remote for new commits."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
         # The cache saves 2.7 of the 4.3 ms for a read with the header Bifolio-After.
@@ -129,8 +128,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Mark a response from a past commit as immutable, if the response can't change any more. Errors and
-    responses with `no-store` are returned unchanged.
+    """Mark a response from a past commit as immutable, unless it may change, is an error, or must not be
+    stored.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown

@@ -284,7 +284,6 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the state that the server serves: the current one, or the one selected with `--at`."""
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state

@@ -65,11 +65,9 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for a request with this Origin header (or ""). `origins` is the setting
-    `api.cors`.
+    """Return the CORS headers for the Origin header of a request. `origins` is the setting `api.cors`.
 
-    With `*`, any page may read responses, but without credentials. The headers are then the same for all
-    pages, so shared caches work.
+    With `*`, the headers are the same for all pages, so shared caches work, but credentials are not allowed.
     """
     if "*" in origins:
         return _ANY_ORIGIN

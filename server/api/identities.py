@@ -51,9 +51,7 @@ class Identities:
     def __init__(
         self, folder: SiteFolder, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
-        """Set the site's folder and settings, the accounts database if it is already open, and the key that
-        signs sessions.
-        """
+        # The key is passed, because all processes need the same one even if the key file changes.
         self._folder, self._settings, self._accounts, self._key = folder, settings, accounts, key
         self._lock = RLock()
         self._failure = ""  # the reason why the database file could not be opened

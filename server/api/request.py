@@ -39,7 +39,6 @@ JSON_TYPES = frozenset(
 
 
 def state_of(request: Request) -> State:
-    """Return the state that a request reads."""
     return cast(State, request.environ[STATE])
 
 

@@ -26,7 +26,7 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a string as invisible characters, called a mark. Empty values are omitted."""
+    """Encode the origin of a string as invisible characters (a mark). Empty values are omitted."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
@@ -130,7 +130,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the texts of media files. As in Strapi, the path does not contain the file's index."""
+        """Mark the texts of media files. The path in a mark does not contain the file's index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)

@@ -117,7 +117,6 @@ def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
 
 
 def _resident(process: int) -> int:
-    """Return a process's resident memory in bytes, or 0 if it can't be read."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):

@@ -116,7 +116,6 @@ class JsonLog:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",  # not logged, because it contains the one-time key
     ) -> None:
-        """Log that the server is ready, and the problems of the site."""
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:

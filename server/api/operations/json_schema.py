@@ -24,7 +24,6 @@ TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """Return a reference to a component of the OpenAPI document."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 

@@ -118,12 +118,10 @@ class Operation:
 
     @property
     def rule(self) -> str:
-        """Return the path as a URL rule for Flask."""
         return _VARIABLE.sub(_as_rule, self.path)
 
     @property
     def described_path(self) -> str:
-        """Return the path in OpenAPI's syntax."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:

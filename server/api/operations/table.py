@@ -67,7 +67,7 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area of a path, according to its first segment, or its second segment below `/api`."""
+    """Return the area that a path belongs to."""
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -77,7 +77,6 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """Return the index of a path's metrics label in ROUTES."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 

@@ -150,7 +150,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for a device such as "Firefox on Linux", or None if it is unknown."""
+    """Return a name for a device from its User-Agent header, such as "Firefox on Linux", or None."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

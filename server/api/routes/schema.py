@@ -64,7 +64,7 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was first and last changed, or the times of the site if there is none."""
+    """Return when the settings file was first and last changed or, if there is none, when the site began."""
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

@@ -138,7 +138,7 @@ def _attachment(form: Form) -> Attachment | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete the files of interrupted uploads."""
+    # These files were left behind by interrupted uploads.
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:

@@ -68,7 +68,6 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Return whether a parameter is `dryRun` or a misspelling such as `dry_run`."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 

@@ -133,7 +133,7 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Note that the client sends nothing more. Returns True if a response must still be sent."""
+        """Note that the client has stopped sending. Returns True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
@@ -147,11 +147,10 @@ class Connection(asyncio.BufferedProtocol):
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Note that the write buffer is full, because the client reads too slowly."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the write buffer has room, and schedule the next request."""
+        """Note that the client reads again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -467,7 +466,6 @@ class Exchange:
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Note that the rest of the body will not arrive."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()

@@ -26,7 +26,7 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start the thread that increments a worker's counter, in the worker's process."""
+        # called in the worker's process
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
 
     def _run(self, number: int) -> None:

@@ -282,7 +282,6 @@ class HttpServer:
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
-        """Handle a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
         # Clients that retry immediately would increase the load.

@@ -28,9 +28,6 @@ class Leader:
     """A thread that runs the background jobs as soon as the server has no other leader."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """Set the function that creates the runner of the jobs, and the seconds before the first attempt to
-        lead.
-        """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
@@ -39,7 +36,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, so that another worker can lead. Waits up to 5 s."""
+        """Stop the jobs, so that another worker can lead. Waits for up to 5 seconds."""
         self._stop.set()
         self._thread.join(timeout=5)
 

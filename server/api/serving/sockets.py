@@ -35,9 +35,6 @@ class Acceptor:
         most: int,
         make_room: Callable[[], None],
     ) -> None:
-        """Set the socket, the maximum of open connections, and functions that create a protocol and close
-        connections.
-        """
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room, self._make_room = listener, make, most, make_room
         self._connecting: set[asyncio.Task[Any]] = set()

@@ -116,7 +116,7 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors that make `hear` necessary when they become readable."""
+        """Return the file descriptors to watch. If one becomes readable, `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:

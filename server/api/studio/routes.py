@@ -164,9 +164,7 @@ def _without_comments(module: bytes) -> bytes:
 # The cache saves 12 ms for each request for the page.
 @cache
 def _index(*, at_home: bool) -> str:
-    """Return the HTML page with preload links. Without them, finding all modules would take several round
-    trips.
-    """
+    # Without preload links, finding all modules would take several round trips.
     # At home, ahead.js loads the modules for lists and forms after the first paint.
     first = modules_of("main.js")
     more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
