@@ -1,1 +1,1 @@
-"""The HTTP API: the WSGI app, the table of operations, and the functions that handle the operations."""
+"""The HTTP API: the WSGI app, the table of operations, and their handlers."""

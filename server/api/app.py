@@ -1,8 +1,4 @@
-"""The Flask app, which contains the handlers for all operations except content reads.
-
-Content reads are handled in `server.api.entrance`, without Flask. This module is imported only when a request
-needs one of its handlers for the first time, which makes `bifolio serve` start faster.
-"""
+"""The Flask app, which handles all operations except content reads (see `server.api.entrance`)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -63,15 +59,12 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-# The headers of werkzeug's error responses that are sent to the client.
+# Headers of werkzeug's errors that are sent to the client.
 _KEPT_HEADERS = ("Content-Range", "Retry-After")
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """Return the Flask app for a loaded site. All handlers are imported immediately.
-
-    Because the app's `wsgi_app` is the `Entrance`, the app also handles content reads.
-    """
+    """Create the Flask app for a loaded site. It also handles content reads."""
     identities = Identities(site.folder, site.state.settings, accounts)
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
@@ -83,19 +76,12 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that passes a request to the Flask handler for its operation and returns the
-    response. It raises the errors that the handler raises.
-    """
+    """Create a function that passes requests to Flask. It raises the errors of handlers."""
     return partial(_handle, _make(site, identities, past, watched))
 
 
 class _MatchedRule(Rule):
-    """A URL rule that can match paths, but can't build URLs.
-
-    For each rule, werkzeug's own class also compiles functions that build URLs. Bifolio never uses these
-    functions, and compiling them took 60 of the 70 ms that it takes to create the app.
-    """
-
+    # werkzeug also compiles functions that build URLs. This took 60 of the 70 ms for creating the app.
     @staticmethod
     def _compile_builder(append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         return _refuse_to_build
@@ -113,7 +99,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    # Flask's routing must raise its errors, so that they are handled like other errors.
+    # Let errors of Flask's routing be handled like other errors.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
@@ -162,22 +148,15 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
 
 
 def _converter(pattern: str) -> type[BaseConverter]:
-    """Return a werkzeug converter class for a variable in URL rules. The variable must match the regular
-    expression `pattern`.
-    """
     return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
 
 
 def _answer_other_methods() -> Response | None:
-    """Return the response to an OPTIONS request, or None for any other request.
-
-    If Flask has found no handler for the request, raise NotFoundError or MethodNotAllowedError.
-    """
+    """Respond to OPTIONS requests, and raise an error if no handler matches the request."""
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
-        # This breaks a reference cycle: the request refers to the error, and the frames in the error's
-        # traceback refer to the request and its connection. Without this line, the client's next request
-        # would wait until the garbage collector has freed the cycle.
+        # Break a reference cycle between the request and the error's traceback. It would keep the connection
+        # open, and the client's next request waiting, until garbage collection.
         request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
@@ -187,7 +166,6 @@ def _answer_other_methods() -> Response | None:
 
 
 def _refuse_compressed() -> None:
-    """Raise ContentCodingError if the request body is compressed or otherwise encoded."""
     codings = request.environ.get("HTTP_CONTENT_ENCODING", "")
     if codings and has_body(request.environ) and codings.strip().lower() != "identity":
         raise ContentCodingError()
@@ -202,11 +180,6 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 
 
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
-    """Convert a Flask or werkzeug response into an Answer.
-
-    `Authorization` is added to the Answer's `vary`, unless the response's Cache-Control header begins with
-    `public`. If the response is streamed, the Answer contains its headers for length, range and entity tag.
-    """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
     status, headers = response.status_code, response.headers
@@ -219,9 +192,6 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
 
 
 def _http_failure(error: HTTPException) -> Answer:
-    """Return the response for an exception that werkzeug has raised, for example because of an invalid Range
-    header.
-    """
     status = error.code or 500
     if status < 400:
         return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})

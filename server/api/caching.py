@@ -1,8 +1,4 @@
-"""Caches for responses, and for the entity tags of files. The size of each cache is limited, in bytes.
-
-A cached response is never sent to a caller with different permissions, because the cache key contains
-everything that the response depends on, including the permissions.
-"""
+"""Size-limited caches of responses and of files' entity tags."""
 
 import os
 import time
@@ -23,39 +19,33 @@ from server.site.site import State
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
-MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Responses with a larger body are not cached.
-MAX_QUERY_CHARS = 200  # If the query string is longer, the cache key contains only a digest of it.
-# The memory that was measured for each cached response, in addition to its body, path and query string.
+MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Larger bodies are not cached.
+MAX_QUERY_CHARS = 200  # Longer query strings are replaced by a digest in the cache key.
+# Measured memory for each cached response, in addition to its body, path and query string.
 ENTRY_OVERHEAD_BYTES = 1200
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# A key contains, in this order: the commit ("" for the current state), the path, the query string or a digest
-# of it, the response format, whether the request contains credentials, a digest of the permissions, and the
-# content encoding.
+# A key contains: the commit ("" for the current state), the path, the query string or its digest, the
+# response format, whether the request has credentials, a digest of the permissions, and the content encoding.
 CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache whose entries belong to one state of the site. When it is used with a newer state in which the
-    content has changed, all entries are removed.
-    """
+    """A cache for one state of the site. It is cleared when it is used with a state whose content differs."""
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        """`most` is the size limit in bytes. `size` is a function that returns an entry's size in bytes."""
+        # `most` and the sizes are in bytes.
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 
     @property
     def bytes(self) -> int:
-        """The approximate total size of all entries, in bytes."""
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cached entries for a state. If the content has changed since the state for which the
-        cache was last used, all old entries are removed first.
-        """
+        """Return the cache for a state, after clearing it if the content has changed."""
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -65,35 +55,25 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """A cached response.
-
-    If the response contains users, `users` is the user index's version at the time when the response was
-    created. Otherwise `users` is None.
-    """
+    """A cached response. If it contains users, `users` is the version of the user index that was read."""
 
     answer: Representation
     users: int | None
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """Return a new cache for responses. Callers must not store responses larger than MAX_RESPONSE_BYTES."""
+    """Create a cache of responses. Callers must not store bodies larger than MAX_RESPONSE_BYTES."""
     # The cache saves 0.44 of the 0.45 ms for a list of 25 documents that is compressed with brotli.
     return StateCache(most, _size)
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    """Return a new cache for responses that read past commits. These responses never become outdated, because
-    past commits never change.
-    """
     return Cache(most, _size)  # The cache saves 0.26 of the 0.38 ms for a list at a past commit.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return the cache key for the response to a content read. The key contains everything that the response
-    depends on, except for the site's current state.
-
-    The key contains the actor's permissions, but not the actor's name. Actors with the same permissions
-    therefore share cached responses.
+    """Return the key under which the response to a content read is cached. Actors with the same permissions
+    share cached responses.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -110,9 +90,6 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
 
 
 def access_digest(actor: Actor) -> bytes:
-    """Return a fixed-length digest of an actor's permissions. Two actors have the same digest if they have
-    the same permissions.
-    """
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
@@ -132,10 +109,10 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-# A file's tag is cached only if the file's last change is longer ago than this. After a more recent change,
-# the file could change again and still have the same timestamp.
+# A file that changed more recently than this is not cached, because it could change again without a new
+# timestamp.
 _RACY_WINDOW_NS = 100_000_000
-# The size limit for the cache of file tags, and the size of one entry.
+# Size limit for the cache of file tags, and size of one item.
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
 
 Seen = tuple[int, int, int, int, int]
@@ -144,11 +121,7 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
-    """Return the entity tag for an open file, without quotes.
-
-    The tag is a hash of the file's content. It is computed again only if the file has changed since the last
-    call.
-    """
+    """Return the entity tag of an open file, without quotes. It is a hash of the content."""
     seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:

@@ -1,4 +1,4 @@
-"""Commit ids in HTTP headers: `Bifolio-After` in requests, and `Bifolio-Commit` in responses."""
+"""Commit ids in HTTP headers: `Bifolio-After` in requests and `Bifolio-Commit` in responses."""
 
 import re
 import threading
@@ -18,23 +18,20 @@ from server.storage.git.refs import is_ancestor
 # --- waiting --------------------------------------------------------------------------------------
 
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
-COMMIT_TIMEOUT_S = 2.0  # Maximum time that a request waits for a commit.
-MAX_WAITING_REQUESTS = 8  # Maximum number of requests that can wait for a commit, in each process.
-WAKE_INTERVAL_S = 0.5  # Minimum time between two checks of the remote that waiting requests trigger.
+COMMIT_TIMEOUT_S = 2.0  # Maximum wait for a commit.
+MAX_WAITING_REQUESTS = 8  # Maximum for each process.
+WAKE_INTERVAL_S = 0.5  # Minimum time between two checks of the remote.
 _POLL_INTERVAL_S = 0.02
-# Size limit for the cache of commits that are known to be served, and the size of each entry, in bytes.
+# Size limit and item size for the cache of served commits, in bytes.
 _MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300
 PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # Matches the value of both headers.
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Delay of requests until the site serves the commit in the request's Bifolio-After header.
-    Thread-safe.
-    """
+    """Delays requests until the site serves the commit in their Bifolio-After header. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
-        """`wake` is a function that triggers an immediate check for new commits on the git remote."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
         # The cache saves 2.7 of the 4.3 ms for a read with the header Bifolio-After.
@@ -42,12 +39,11 @@ class CommitWaiter:
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Wait until the site serves the commit in the request's Bifolio-After header. Return a state that
-        includes this commit.
+        """Wait for the commit in the request's Bifolio-After header, and return a state that includes it.
 
-        Raises ValidationError if the header does not contain a commit id. Raises BehindError if the commit is
-        not served within COMMIT_TIMEOUT_S, or if too many requests are already waiting. Raises
-        NeedsThreadPool if the current thread must not wait, and ClientGone if the client has disconnected.
+        Raises ValidationError if the header is invalid, BehindError if the wait is too long or too many
+        requests are waiting, NeedsThreadPool if the thread must not wait, and ClientGone if the client
+        disconnects.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -82,18 +78,12 @@ class CommitWaiter:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
 
     def _is_there(self, wanted: str, commit: str) -> bool:
-        """Whether `commit` is the commit `wanted` or one of its descendants. `wanted` can be an abbreviated
-        commit id.
-        """
         found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
         if found:
             self._there.put((commit, wanted), True)
         return found
 
     def _wake(self) -> None:
-        """Trigger a check for new commits on the git remote, unless this process has done so in the last
-        WAKE_INTERVAL_S.
-        """
         if time.monotonic() - self._woken > WAKE_INTERVAL_S:
             self._woken = time.monotonic()
             self._ask()
@@ -106,7 +96,6 @@ def _is_in(root: Path, wanted: str, commit: str) -> bool:
 
 
 def _read(text: str) -> str:
-    """Parse the value of a Bifolio-After header, and return the commit id. Raises ValidationError."""
     found = _ID.fullmatch(text.strip())
     if found is None:
         raise ValidationError(
@@ -118,11 +107,10 @@ def _read(text: str) -> str:
 # --- header ---------------------------------------------------------------------------------------
 
 COMMIT_HEADER = "Bifolio-Commit"
-CHANGED_SUFFIX = "; changed"  # Added to the commit id if the served files have uncommitted changes.
-# The response to a read of a full commit id never changes. But the caller's permissions may change, so shared
-# caches must not store the response.
+CHANGED_SUFFIX = "; changed"  # Follows the commit id if there are uncommitted changes.
+# A response for a full commit id never changes. But permissions can, so shared caches must not store it.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-# With these statuses, the response to a read of a file already contains an entity tag in its headers.
+# With these statuses, responses to reads of files contain an entity tag.
 FILE_STATUSES = ("200", "206", "304")
 
 
@@ -130,9 +118,8 @@ FILE_STATUSES = ("200", "206", "304")
 class AnsweredCommit:
     """The past commit that a request reads.
 
-    - `lasting`: whether the same URL will always refer to this commit
-    - `complete`: whether the resized variants (`formats`) of all pictures in this commit have already been
-      created
+    - `lasting`: whether the URL will always refer to this commit
+    - `complete`: whether all resized variants (`formats`) of its pictures exist
     """
 
     id: str
@@ -141,8 +128,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Return the response to a request that reads a past commit. If `commit` is both `lasting` and
-    `complete`, the response is marked as immutable, unless it is an error or must not be stored.
+    """Mark a response from a past commit as immutable, unless it may change, is an error, or must not be
+    stored.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
@@ -152,5 +139,4 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    """Return the value of the Bifolio-Commit header for a response that was created from this state."""
     return state.commit + CHANGED_SUFFIX if state.changed else state.commit

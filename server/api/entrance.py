@@ -1,9 +1,4 @@
-"""The WSGI app, which receives every request and sends every response.
-
-Each request reads a single state of the site. This state includes all writes that any process had
-acknowledged before the request arrived. This module handles and caches content reads without Flask. It passes
-all other requests to a Flask handler, and sends the handler's response or an error response.
-"""
+"""The WSGI app. It handles content reads itself, and passes all other requests to Flask."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -82,22 +77,21 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# A function that counts a request from the client with the given address. It returns whether the client is
-# still within the rate limit, and the rate limit headers.
+# Counts a request from a client address. Returns whether the client is within the rate limit, and the rate
+# limit headers.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# A function that returns the response to a request that is not a content read. It raises the handler's
-# errors.
+# Returns the response to a request that is not a content read, or raises the handler's error.
 Handle = Callable[[Environ], Answer]
-# Paths of health checks. Like content reads, they are handled in this module, without Flask.
+# Health checks, which are handled without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# With this header, browsers use only HTTPS for this site for one year.
+# HTTPS only, for one year
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# Longer query strings are parsed on a thread, because 300 filters in 13,000 characters take 17 ms.
+# Longer query strings are parsed on a thread: 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
-# Matches the beginning of the parameter `at` in a raw query string, even if it is percent-encoded.
+# Matches the beginning of the parameter `at` in a raw query string, percent-encoded or not.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
@@ -124,8 +118,10 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle a request. Raises NeedsThreadPool if the request may block, but `environ` forbids blocking
-        the current thread. Raises ClientGone if the client has disconnected.
+        """Handle a request.
+
+        Raises NeedsThreadPool if the current thread must not be blocked, and ClientGone if the client has
+        disconnected.
         """
         state = self.site.state
         budget = UNLIMITED
@@ -176,15 +172,14 @@ class Entrance:
 
     @property
     def kept_bytes(self) -> int:
-        """The approximate size of this process's response caches, in bytes."""
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the size limit for a request's body, in bytes.
+        """Return the maximum size of a request's body, in bytes. Without permission for the operation, it is
+        SMALL_BODY_BYTES.
 
-        If the caller lacks the permission for the operation, the limit is only SMALL_BODY_BYTES. Raises
-        UnauthorizedError if the credentials are invalid, and ForbiddenError if the studio's cookie must not
-        be used.
+        Raises UnauthorizedError if the credentials are invalid, and ForbiddenError if the studio's cookie is
+        not allowed.
         """
         state = self.site.current()
         if self.past.held:
@@ -198,8 +193,8 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Whether a request may have to wait a long time for another process. For example, an upload waits
-        until its pictures have been scaled.
+        """Return whether a request may wait long for another process, as uploads do while pictures are
+        resized.
         """
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
@@ -207,11 +202,7 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Whether a request may have to wait for an accounts database on a database server.
-
-        If the schema contains a relation to users, the result is True for all content reads. The query might
-        include such a relation, but has not been parsed yet.
-        """
+        """Return whether a request may have to wait for an accounts database on a database server."""
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
@@ -220,11 +211,7 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Apply the rate limit to a request. Returns whether the client is still within the rate limit, and
-        the rate limit headers.
-
-        Each request is counted only once, even if it moves to another thread and this method is called again.
-        """
+        """Apply the rate limit. Return whether the client is within the limit, and the rate limit headers."""
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 believe_proxies(environ, settings.api.trusted_proxies)
@@ -257,20 +244,15 @@ class Entrance:
         return _represent(self.handle(environ), environ, state)
 
     def _identify(self, environ: Environ, state: State) -> Actor:
-        """Return the actor who sent a request. Raises UnauthorizedError, UnavailableError and
-        NeedsThreadPool, as `Identities.identify` does.
-        """
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
         if ON_LOOP in environ and credentials and not self.identities.are_open:
             raise NeedsThreadPool(long=True)
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state that a request reads. If the request has the parameter `at`, this is the state at
-        the specified commit. Otherwise it is the state that the server serves by default (`_held`).
+        """Return the past state that the parameter `at` selects, or else the state that the server serves.
 
-        Raises ForbiddenError, ValidationError and ConflictError. Raises NeedsThreadPool if the state must be
-        loaded, but the current thread must not be blocked.
+        Raises ForbiddenError, ValidationError and ConflictError, and NeedsThreadPool if loading would block.
         """
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
@@ -302,11 +284,6 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the state that the server serves by default. Usually this is the current state. If the
-        server was started with `--at`, it is the state at the commit that was specified there.
-
-        Operations on the git repository itself always read the current state.
-        """
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
             return state
@@ -314,12 +291,7 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """Return the commit id for the value of the parameter `at`. Raises ForbiddenError if the actor may
-        not read that commit.
-
-        Actors with the permission `history.read` may read any commit. Actors who only have `branch.find` may
-        read the latest commit of each branch, but no other commits.
-        """
+        """Return the commit id for a value of the parameter `at`. Raises ForbiddenError."""
         if actor.may("history", "read"):
             return self.past.resolve(name)
         commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
@@ -328,7 +300,6 @@ class Entrance:
         return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
-        """Return the response to a content read, from the cache if possible."""
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -361,10 +332,10 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # These responses are not cached, because only previews use them.
+        if marked:  # Only previews use these responses.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
-        # Responses from past commits have no cache tags, because past commits never change.
+        # Past commits never change, so their responses have no cache tags.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
         if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
@@ -374,10 +345,8 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If a document was not found because it was renamed, add its new id to the details of the
-        NotFoundError. Nothing is added if the actor may not read the renamed document.
-
-        Raises NeedsThreadPool and ClientGone.
+        """If a document was renamed, add its new id to the details of the NotFoundError, if the actor may
+        read it.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
@@ -391,9 +360,6 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """Return a function that counts a client's requests for the rate limit. Returns None if no rate limit is
-    configured.
-    """
     if not rate:
         return None
     limiter = import_module("server.api.limiting.limiter").Limiter
@@ -401,29 +367,19 @@ def _counter(rate: str, table: CountTable | None) -> Count | None:
 
 
 def _changes_site(environ: Environ) -> bool:
-    """Whether a request may write something other than users and sessions."""
     reads = environ["REQUEST_METHOD"] in (*READ_METHODS, "OPTIONS")
     return not reads and area_of(environ["PATH_INFO"]).writes_site
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether a client requests source maps (see `server.api.source_maps`). They are not supported in the
-    Strapi 4 response format.
-    """
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Raise NeedsThreadPool. This function replaces the function that reads users from a remote accounts
-    database if the current thread must not be blocked.
-    """
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Raise NeedsThreadPool. On the event loop, this function replaces the function that updates the index of
-    users, because the update takes too long.
-    """
     raise NeedsThreadPool(long=True)
 
 

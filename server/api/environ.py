@@ -12,27 +12,25 @@ from server.query import qs
 
 _WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d{1,5})?|([\d.]+):\d{1,5}", re.ASCII)
 FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 format
-# Keys in the WSGI environ: the state that the request reads, and the request's budget.
+# Keys in the WSGI environ: the state that the request reads, and its budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
-COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past state
+COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past commit
 REFUSED = "bifolio.refused"  # the error with which the request is rejected because of its headers or body
-# The HTTP server sets these three keys. The first means that the request must not block the current thread.
-# The second means that the request was moved to a thread pool because it is costly. The third contains a
-# function that returns whether the client has disconnected.
+# Set by the HTTP server: the request must not block its thread; it was moved to a thread pool because it is
+# costly; a function that returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = "bifolio.on_loop"  # set if the request runs on the event loop, where it blocks all other requests
-NO_TURN = "bifolio.no_turn"  # set if the request is rejected, because too many costly ones are waiting
-ACCOUNTS = "bifolio.accounts"  # set if the request may have to wait for the accounts database
+ON_LOOP = "bifolio.on_loop"  # set on the event loop, where a request blocks all others
+NO_TURN = "bifolio.no_turn"  # set if the request is rejected because too many costly requests wait
+ACCOUNTS = "bifolio.accounts"  # set if the request may wait for the accounts database
 # The hub of event streams, and the client's address and port.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
-# the result of counting the request for the rate limit; it is stored so that the request is counted only once
+# the result of the rate limit, which counts each request only once
 ADMITTED = "bifolio.admitted"
 
 
 def parse_query(raw: str) -> dict[str, object]:
-    """Parse a WSGI query string into nested values. Raises ValidationError."""
     try:
         return qs.parse(raw if raw.isascii() else raw.encode("latin-1").decode())
     except UnicodeError as error:
@@ -40,16 +38,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode a path segment from a WSGI environ, in which each character represents one byte of UTF-8."""
+    """Decode a path segment of a WSGI environ, in which each character is one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """If a request comes from a trusted proxy, replace the client's address and the URL scheme in `environ`
-    with the values from the proxy's headers.
+    """Take the client's address and URL scheme from the headers of a trusted proxy.
 
-    The client's address is the last address in X-Forwarded-For that does not belong to a trusted proxy.
-    Earlier addresses in this header are ignored, because clients can forge them.
+    The address is the last one in X-Forwarded-For that is not a trusted proxy, because clients can forge
+    earlier ones.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -67,7 +64,7 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
 
 
 def _without_port(hop: str) -> str:
-    """Return an address such as `192.0.2.1:4711` or `[2001:db8::1]:4711` without its port."""
+    """Remove the port from an address such as `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
     found = _WITH_PORT.fullmatch(hop)
     return found[1] or found[2] if found else hop
 
@@ -80,17 +77,13 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or IP address is a loopback address, which can be reached only from the same
-    machine.
-    """
+    """Return whether a host name or IP address is a loopback address."""
     found = _address(host)
     return host == "localhost" or (found is not None and found.is_loopback)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address. Returns None if it is invalid. An IPv6 address that represents an IPv4 address is
-    returned as IPv4.
-    """
+    """Parse an IP address, or return None. IPv4 addresses in IPv6 notation are returned as IPv4."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -99,8 +92,8 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format (Strapi 5 or Strapi 4) for a request. It is taken from the request's header
-    Strapi-Response-Format or, if the header is missing, from the site's settings (spec.md 4.4, 9).
+    """Return the response format that a request's header or, without it, the settings select (spec.md 4.4,
+    9).
     """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:

@@ -1,4 +1,4 @@
-"""Error responses, which all have the same JSON format (docs/errors.md), and CORS headers."""
+"""Error responses in JSON (docs/errors.md), and CORS headers."""
 
 import json
 import logging
@@ -10,15 +10,13 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-# Longer values are truncated, because they may quote millions of characters from a request.
+# Longer values are truncated, because they may quote a large request.
 MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Return the response for an exception. An exception that is not an ApiError is logged, and its response
-    has the status 500.
-    """
+    """Convert an exception into a response. Unexpected exceptions are logged, and their status is 500."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)
@@ -36,13 +34,13 @@ def _headers(error: ApiError) -> tuple[Header, ...]:
 def envelope(
     status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
-    """Return an error response with the given status, name, message and details."""
+    """Create an error response."""
     shown = {key: _short(value) for key, value in details.items()}
     error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # The error quotes text that is not valid Unicode.
+    except TypeError:  # The error quotes invalid Unicode.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -67,12 +65,9 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for the response to a request from a web page. `origin` is the page's origin,
-    or "" if the request has no Origin header. `origins` is the setting `api.cors`.
+    """Return the CORS headers for the Origin header of a request. `origins` is the setting `api.cors`.
 
-    If `origins` contains the page's origin, the page may read the response and send credentials. If `origins`
-    contains `*`, all pages may read the response, but none of them may send credentials. In this case the
-    headers are the same for all pages, so shared caches can send the same response to all of them.
+    With `*`, the headers are the same for all pages, so shared caches work, but credentials are not allowed.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -82,16 +77,12 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the request headers on which the CORS headers depend. The caller must list them in
-    the Vary header.
-    """
+    """Return the request headers that affect the CORS headers, for the Vary header."""
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers for the response to a preflight request. Returns None if the request is not a
-    preflight request, or if `origins` does not allow its origin.
-    """
+    """Return the CORS headers for a preflight request, or None for other requests and forbidden origins."""
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None
@@ -102,9 +93,6 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
 
 
 def _allowed_headers(wanted: str) -> str:
-    """Return the value of Access-Control-Allow-Headers: first the headers that are always allowed, then all
-    other headers that the preflight request lists.
-    """
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
     others = (name.strip() for name in wanted.split(","))
     return ",".join(

@@ -1,6 +1,4 @@
-"""Hints in the server's log about requests that were rejected and parameters that were ignored. Each hint is
-logged only once.
-"""
+"""Hints in the server's log about rejected requests and ignored parameters. Each is logged only once."""
 
 import json
 import logging
@@ -17,7 +15,7 @@ from server.schema.spelling import suggestion
 
 MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated in hints.
 _HASH_BYTES = 8
-# Names of parameters in other APIs, each with the name of Bifolio's equivalent parameter.
+# Parameters of other APIs, with Bifolio's names for them.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -41,21 +39,16 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message only once, even if several workers log the same message.
-
-    It writes at most `most` different messages, and discards all further messages.
+    """A log that writes each message only once, even if several workers log it. It is limited to `most`
+    messages.
     """
 
     def __init__(self, most: int) -> None:
-        # digests of the keys of all logged messages, in memory that forked processes share
+        # digests of the logged keys, in memory that forked processes share
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message as a warning. Do nothing if a message with the same key has already been logged, or
-        if the maximum number of messages has been reached.
-
-        `message` is a function that returns the message. It is called only if the message is logged.
-        """
+        """Log a warning, unless one with the same key was logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]
@@ -69,27 +62,23 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints in the log for the server's operator. The number of hints is limited, so clients can't fill the
-    log.
-    """
+    """Hints for the server's operator. Their number is limited, so clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """If a request was rejected because of a setting or a missing permission, log which setting or
-        permission it was.
-        """
+        """If a setting or a missing permission caused the error, log which one."""
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log each query parameter of a content read that is unknown and is therefore ignored."""
+        """Log each unknown query parameter, which is ignored."""
         for name in names:
-            # If a client percent-encodes `=`, the parsed name also contains the value, which may be a secret.
+            # If a client percent-encodes `=`, the name also contains the value, which may be secret.
             name = name.partition("=")[0]
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
@@ -112,9 +101,6 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter. It suggests a parameter with a similar name. The search for
-    this parameter takes 20 µs.
-    """
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
     what = f"the unknown query parameter {json.dumps(name)} was ignored (logged only once)"

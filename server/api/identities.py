@@ -1,8 +1,4 @@
-"""Identification of the actor who sends a request: an API token, a signed-in user, the owner, or the public.
-
-The accounts database is opened only when a request needs it. A worker that receives only public requests
-never opens it, and never imports the code for accounts.
-"""
+"""Identification of the actor who sends a request: an API token, a user, the owner, or the public."""
 
 import logging
 from dataclasses import dataclass
@@ -32,8 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("bifolio")
 
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
-# the authorization scheme that `server.api.studio.cookie` uses internally for the token from the studio's
-# cookie
+# authorization scheme that `server.api.studio.cookie` uses for the studio's token
 COOKIE_SCHEME = "Studio"
 
 
@@ -44,74 +39,57 @@ class _Opened:
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the file on disk. Returns False if the file was removed or
-        replaced.
-        """
         return self.directory.accounts.is_current
 
 
 class Identities:
-    """The site's tokens, users and sessions, which are used to identify actors. The users can also be read as
-    documents (`user_index`).
+    """The site's API tokens, users and sessions. The accounts database is opened when it is first needed.
 
-    Thread-safe. Because processes can't share a database connection, each process must create its own
-    `Identities` after it was forked.
+    Thread-safe, but not usable after a fork.
     """
 
     def __init__(
         self, folder: SiteFolder, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
-        """If the accounts database is already open, pass it as `accounts`.
-
-        `key` is the key that signs session tokens. It is passed so that all processes of a server use the
-        same key, even if the key file changes while the server is running.
-        """
+        # The key is passed, because all processes need the same one even if the key file changes.
         self._folder, self._settings, self._accounts, self._key = folder, settings, accounts, key
         self._lock = RLock()
-        self._failure = ""  # why the database file could not be opened at the last attempt
+        self._failure = ""  # the reason why the database file could not be opened
         self._opened: _Opened | None = None
         self._outage = Outage(self._open, "the accounts database")
 
     def directory(self) -> "Directory":
-        """Return the services for the site's accounts. If the accounts database is not open yet, open it
-        first. Raises UnavailableError.
-        """
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """Return the index from which users are read as documents. Raises UnavailableError."""
+        """Return the index that contains users as documents. Raises UnavailableError."""
         return self._current().user_index
 
     @property
     def are_open(self) -> bool:
-        """Whether the accounts database is already open. If it is not, the first access will be slow."""
         return self._opened is not None
 
     @property
     def are_read_only(self) -> bool:
-        """Whether the open accounts database is read-only, because its server has rejected a write."""
+        """Return whether the accounts database has rejected a write, because it is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove the account with this cache key from the cache. If `key` is "", mark all cached accounts as
-        outdated.
-        """
+        """Remove an account from the cache. If the key is "", mark all cached accounts as outdated."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the open accounts. If the accounts are not open yet, or if the database file was replaced,
-        open them first. Raises UnavailableError.
-        """
+        """Return the open accounts, and (re)open them if necessary. Raises UnavailableError."""
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
-            # Another thread may have failed to open the accounts while this thread was waiting for the lock.
+            # Another thread may have failed while this one waited for the lock.
             self._outage.check()
             if not self._settings.accounts and self._folder.is_gone():
                 raise UnavailableError()  # `server.site.watch` logs the cause.
@@ -127,7 +105,7 @@ class Identities:
             return opened
 
     def _note_failure(self, reason: str) -> None:
-        """Log why the database file can't be opened, and when it can be opened again, each only once."""
+        """Log a failure to open the database file, or the end of the failure, once."""
         if reason and reason != self._failure:
             log.error("%s", reason)
         elif self._failure and not reason:
@@ -135,9 +113,7 @@ class Identities:
         self._failure = reason
 
     def _open(self) -> "_Opened":
-        """Return the open accounts. If the accounts are not open yet, or if the database file was replaced,
-        open them first. Raises SetupError.
-        """
+        """Return the open accounts, and (re)open them if necessary. Raises SetupError."""
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:
@@ -150,24 +126,18 @@ class Identities:
 
     @property
     def users(self) -> "Users":
-        """Return the users of the site."""
         return self.directory().users
 
     @property
     def logins(self) -> "Logins":
-        """Return the logins of the site's users."""
         return self.directory().logins
 
     @property
     def sessions(self) -> "JsonWebTokens":
-        """Return the object that creates and verifies JSON Web Tokens."""
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the name and email address that identify an actor as the author of a commit.
-
-        For the owner, both are "", so the commit's author is the person in the setting `git.committer`. For
-        API tokens and the public, the email address is "", so the author has the email address from
+        """Return the name and email address with which an actor signs commits. Empty values are replaced by
         `git.committer`.
         """
         if actor is OWNER:
@@ -178,13 +148,10 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor who sent a request, given the value of its Authorization header. If the header
-        contains no token, the actor is the public.
+        """Return the actor for the value of an Authorization header. Without a token, it is the public.
 
-        An unknown, expired or revoked token always raises UnauthorizedError, even if the public may send the
-        same request. If `ended` is True, a user's token is accepted even if a password change has ended the
-        user's sessions. If `waits` is False, NeedsThreadPool is raised instead of waiting for a database
-        server.
+        If `ended`, tokens of sessions that a password change has ended are valid, too. Raises
+        UnauthorizedError if a token is invalid, and NeedsThreadPool instead of waiting if `waits` is False.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -206,11 +173,6 @@ class Identities:
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
-        """Return the user to whom a JSON Web Token belongs. Raises UnauthorizedError.
-
-        If the token does not match the cached user, the cache may be outdated. The token is therefore
-        rejected only if it does not match the user in the database either.
-        """
         by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:
             claims = self.sessions.read(text)
@@ -239,7 +201,6 @@ def _public(permissions: frozenset[str]) -> Actor:
 
 
 def _open(root: Path, settings: Settings, accounts: "Accounts | None", key: str) -> _Opened:
-    """Open the accounts database of a site. Raises SetupError."""
     load = import_module("server.auth.directory").open_directory
     directory = cast("Directory", load(root, settings, accounts, key))
     return _Opened(directory, UserIndex(directory.users, root))

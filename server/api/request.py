@@ -1,6 +1,4 @@
-"""Helpers for Flask handlers. They return a request's state, parameters, body and caller, and create JSON
-responses.
-"""
+"""Helpers for Flask handlers, which read requests and create JSON responses."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -41,45 +39,38 @@ JSON_TYPES = frozenset(
 
 
 def state_of(request: Request) -> State:
-    """Return the state that a request reads. It was chosen in `server.api.entrance`."""
     return cast(State, request.environ[STATE])
 
 
 def commit_of(request: Request) -> str:
-    """Return the id of the past commit that a request reads. Returns "" if the request reads the current
-    state.
-    """
+    """Return the id of the past commit that a request reads, or "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
 def budget_of(request: Request) -> Budget:
-    """Return the request's budget: its limits on time, steps and response size."""
     return cast(Budget, request.environ[BUDGET])
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Parse a request's query string into nested values. Raises ValidationError."""
+    """Parse a request's query string. Raises ValidationError."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether a request's Prefer header (RFC 7240) contains the preference `name`. Its value is ignored."""
+    """Return whether a request's Prefer header (RFC 7240) names a preference."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the operation to which a request was routed. Raises KeyError if the request was not routed to an
-    operation.
-    """
+    """Return the operation that a request was routed to. Raises KeyError if there is none."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
     """Return the HTTP methods that a request's path supports, for the `Allow` header.
 
-    For an unknown path below /api, only OPTIONS is returned. For any other unknown path, NotFoundError is
-    raised.
+    Unknown paths below /api support OPTIONS; others raise NotFoundError.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -89,9 +80,7 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return the error for a request that matches no operation, because its path is unknown or does not
-    support its method.
-    """
+    """Return a 404 or 405 error for a request that matches no operation."""
     allowed = options_of(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
@@ -99,11 +88,10 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a request's body, which can be JSON or a form whose fields have names in bracket notation, such
-    as `data[title]`. Returns None if the body is empty or has any other media type.
+    """Parse a request's body as JSON or as a form with names such as `data[title]`. Returns None if the body
+    is empty or has another media type.
 
-    Raises PayloadTooLargeError if the body exceeds the operation's size limit. Raises ValidationError if the
-    body is invalid or contains more values than `api.limits.values` allows.
+    Raises PayloadTooLargeError if it is too large, and ValidationError if it is invalid.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -114,7 +102,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    # Parsing a large body may be slow, so this acquires the mutex for costly requests.
+    # Parsing a large body is slow, so only one request does it at a time.
     if len(data) > SMALL_BODY_BYTES:
         budget_of(request).take_turn()
     try:
@@ -133,48 +121,36 @@ def _read_json(text: str, request: Request) -> object:
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
-    """Return a response with a JSON body. `cache_control` is the value for the Cache-Control header. If it is
-    "", `server.api.response` chooses a value.
-    """
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """Return a response with a value as its JSON body. Raises LimitError if the JSON exceeds the request's
-    budget.
-    """
+    """Create a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add the Cache-Tag header to a response, and return the response. The header is not added if cache tags
-    are disabled, or if the request reads a past commit.
-    """
+    """Add the Cache-Tag header, if the setting is on and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
 
 
 def identities_of(request: Request) -> Identities:
-    """Return the `Identities` with which the server identifies the actors who send requests."""
     return cast(Identities, request.environ[IDENTITIES])
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. For the parameter `ended` and the errors, see
-    `Identities.identify`.
-    """
+    """Return the actor who sent a request, as `Identities.identify` does."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. Raises ForbiddenError if this actor may not perform the action on
-    the subject.
-    """
+    """Return the actor who sent a request. Raises ForbiddenError if the actor may not perform the action."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
@@ -182,9 +158,7 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the caller of a request, which is the actor together with the state, budget and other data for
-    this request. Raises UnauthorizedError and UnavailableError.
-    """
+    """Return the caller of a request. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
     identities = identities_of(request)
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)
@@ -193,9 +167,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def tell_commit(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response, and return the response. If `commit` is "", the header is
-    not added.
-    """
+    """Add the Bifolio-Commit header to a response, unless the commit is ""."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -1,9 +1,4 @@
-"""Encoding and sending of HTTP responses.
-
-An `Answer` contains a response's content and its caching rules. `represent` encodes it for one client: it
-compresses the body, and adds the common headers and the entity tag. `send` passes the result to the HTTP
-server. If the client has already cached this response, `send` passes a response with the status 304 instead.
-"""
+"""Encoding and sending of HTTP responses: compression, common headers, entity tags and 304 responses."""
 
 import gzip
 import re
@@ -23,10 +18,9 @@ StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
 READ_METHODS = ("GET", "HEAD")
-CACHE_TAG = "Cache-Tag"  # the response header that contains cache tags (service.cache_tags)
+CACHE_TAG = "Cache-Tag"  # response header
 
-# Values for the Cache-Control header. The first two let caches store a response, but they must revalidate it
-# before each use.
+# With the first two values, caches may store a response, but must revalidate it before each use.
 PUBLIC_REVALIDATE = "public, max-age=0, must-revalidate"
 PRIVATE_REVALIDATE = "private, no-cache"
 NO_STORE = "no-store"
@@ -36,39 +30,35 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "SAMEORIGIN"),
 )
-# The supported content encodings. If a client allows several, the first of them is used.
+# The supported content encodings, best first.
 ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
-# Larger bodies are compressed one at a time, and at a lower quality, which takes a third of the time.
+# Larger bodies are compressed one at a time, at a quality that takes a third of the time.
 FAST_COMPRESSION_BYTES = 256 * 1024
-# Larger bodies are compressed on a thread instead of the event loop, because it takes a few milliseconds.
+# Larger bodies are compressed on a thread, because this takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would
-# delay each start by 25 ms.
+# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser would delay
+# each start by 25 ms.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
-# Accept-Encoding headers are truncated to this length. Known clients send about 30 characters.
+# Longer Accept-Encoding headers are truncated; known clients send about 30 characters.
 MAX_ACCEPT_CHARS = 200
 _STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-# headers that a 304 response does not contain
 BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
-    """A response before it is encoded for a client.
+    """A response before it is encoded for a client. `body` can be an iterable of parts, which are not
+    compressed.
 
-    - `body`: the complete body, or an iterable that yields the body in parts. Bodies in parts are not
-      compressed.
-    - `etag`: the entity tag. If it is "", `represent` computes one.
-    - `cache_control`: the value for the Cache-Control header, such as PUBLIC_REVALIDATE, PRIVATE_REVALIDATE
-      or NO_STORE. If it is "", `represent` chooses a value.
-    - `vary`: the names of the request headers on which the response depends
+    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary` lists
+    request headers.
     """
 
     body: bytes | Iterable[bytes]
@@ -81,11 +71,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that is encoded for one client. If `etag` is not "", `send` compares it with the request's
-    If-None-Match header.
-
-    If compressing the body would take long but the client needs only the headers, `body` is empty.
-    """
+    """A response that is encoded for one client. If only the headers are needed, the body may be empty."""
 
     status: str
     headers: tuple[Header, ...]
@@ -94,16 +80,13 @@ class Representation(NamedTuple):
 
 
 def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
-    """Return the headers, except those with the given names."""
     return tuple(header for header in headers if header[0] not in names)
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for the client that sent the request.
+    """Encode a response for a client, with an entity tag if it is a successful read.
 
-    If the response to a successful read has no entity tag, the tag is computed from the body. The header
-    names in `vary` are added to the answer's own `vary`. Raises BusyError or NeedsThreadPool if a large body
-    must be compressed, but this is not possible now.
+    Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -126,9 +109,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response with the additional headers `more`. If the client has already cached this response,
-    send the status 304 without a body instead.
-    """
+    """Send a response, or the status 304 if the client has already cached it."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -140,15 +121,13 @@ def send(
 
 
 def encoding_for(environ: Environ) -> str:
-    """Return the best supported content encoding that the request's Accept-Encoding header allows. Returns ""
-    if the header does not allow compression.
-    """
+    """Return the best supported encoding that the client accepts, or "" for no compression."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
 
 def in_brotli(body: bytes, quality: int) -> bytes:
-    """Compress a body with brotli. `quality` is a number from 0 (fastest) to 11 (smallest result)."""
+    """Compress a body with brotli. The quality is from 0 (fastest) to 11 (smallest)."""
     return bytes(brotli.compress(body, quality=quality))
 
 
@@ -161,29 +140,20 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Whether an If-None-Match header contains an entity tag. A tag in the header also matches if it ends
-    with a content encoding, such as `"abc-br"`.
+    """Return whether an If-None-Match header contains an entity tag, with or without an encoding
+    (`"abc-br"`).
     """
     if known.strip() == "*":
         return True
-    # The header can be a list of tags. It is not split, because this would take 10 ms for a long list. A
-    # string search is sufficient, because the tag includes its quotes.
+    # A string search is correct, because the tag includes its quotes. Splitting a long list would take 10 ms.
     return etag in known or any(f'{etag[:-1]}-{encoding}"' in known for encoding in ENCODINGS)
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
-    """Return a Vary header that lists these names without duplicates. If there are no names, return no
-    header.
-    """
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
 
 
 def _cache_control(answer: Answer, environ: Environ) -> str:
-    """Return the value for a response's Cache-Control header.
-
-    If the answer does not specify a value, the response to a successful read is private if the request
-    contains credentials, and public otherwise. All other responses must not be stored.
-    """
     if answer.cache_control:
         return answer.cache_control
     if answer.status != 200 or environ["REQUEST_METHOD"] not in READ_METHODS:
@@ -192,18 +162,14 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
-    """Return the encoding for a body of this size, or "" if the body should not be compressed.
+    """Return the encoding for a body of this size, or "" to send it uncompressed.
 
-    Large bodies are compressed only in responses to reads, because their compression may have to wait or may
-    fail. After a write, the compression must not fail, because the change has already been saved.
+    After a write, large bodies are not compressed: this can fail, but the change has already been saved.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
-    """Yield the headers for a body's type, encoding and entity tag. The header for its length is not
-    included.
-    """
     if body:
         yield "Content-Type", content_type
     if encoding:
@@ -213,17 +179,11 @@ def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Ite
 
 
 def _needs_headers_only(environ: Environ, etag: str) -> bool:
-    """Whether the client needs only the headers, because the request is a HEAD request or the client already
-    has the response.
-    """
     known = environ.get("HTTP_IF_NONE_MATCH")
     return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """Compress a body, unless `encoding` is "". Raises BusyError or NeedsThreadPool if the body is large and
-    can't be compressed now.
-    """
     if not encoding:
         return body
     if len(body) > OFF_LOOP_COMPRESSION_BYTES:
@@ -235,7 +195,6 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
 
 
 def _close(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    """Close a response body that will not be sent. Return an empty body."""
     close = getattr(body, "close", None)
     if close is not None:
         close()

@@ -1,9 +1,6 @@
-"""Source maps, which tell a preview where each string in a response is stored. A source map consists of
-invisible characters that are appended to the string.
+"""Source maps: invisible characters after each string in a response, which tell a preview where it is stored.
 
-The encoding is the same as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A
-source map (here called a mark) begins with four zeros, followed by JSON. Each character of the JSON is
-encoded as four digits, the most significant digit first.
+The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
 """
 
 import json
@@ -29,35 +26,28 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a string as a mark. `source` is a mapping with keys such as `documentId`, `type`,
-    `path` and `model`.
-
-    Keys with empty values are omitted.
-    """
+    """Encode the origin of a string as invisible characters (a mark). Empty values are omitted."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
 
 def _quote(value: str) -> str:
-    """Percent-encode a value as JavaScript's URLSearchParams does. ASCII letters, digits, *, -, . and _ are
-    not encoded, and a space becomes +.
-    """
+    """Percent-encode a value as JavaScript's URLSearchParams does."""
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
 
 # --- marking --------------------------------------------------------------------------------------
 
-HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` asks for source maps
-COSTLY_BYTES = 64 * 1024  # Marks are added to larger responses only one at a time.
-# The types of attributes whose values are marked. `uid` is not among them, because its values are used in
-# URLs.
+HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` requests source maps
+COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
+# Attributes of these types are marked. `uid` is not included, because its values are used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-# The fields of a media file whose values are marked.
+# Fields of media files that are marked.
 FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
 _MAX_INTEGER_DIGITS = 18
@@ -66,9 +56,7 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document, and the path to the string in this document. `names` is this path
-    without the indices of list items.
-    """
+    """The origin of a string: a document and a path. `names` is the path without list indices."""
 
     document_id: str
     locale: str
@@ -79,9 +67,6 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """Return the origin of an attribute of this value. If the attribute is a list and `index` is given,
-        return the origin of the list item at this index.
-        """
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
         if index is not None:
@@ -89,20 +74,17 @@ class _Source:
         return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
 
     def of(self, type_: Type) -> "_Source":
-        """Return a copy of this origin in which the type is replaced."""
         kind = "" if type_.kind == "component" else type_.kind
         return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add a mark to each string in the response to a content read. `body` is the response's JSON. Returns the
-    changed JSON.
-
-    Raises LimitError if the result is too large.
+    """Add a mark to each string in the JSON response to a content read. Raises LimitError if it becomes too
+    large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Numbers are not converted, because they could lose precision.
+    # Converted numbers could lose precision.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -111,16 +93,13 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Editor that adds marks (source maps) to the strings in a parsed response, in place."""
+    """Adds marks to the strings of a parsed response, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Add marks to the strings in a document. Users, roles and media files are skipped, because the
-        studio does not edit them as documents.
-        """
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
         unmarked = self.previews.get(type_.singular, _NO_PREVIEW).unmarked
@@ -128,7 +107,6 @@ class _Marker:
         self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
 
     def texts(self, values: dict[str, Any], type_: Type, source: _Source) -> None:
-        """Add marks to the strings in the attributes of a document or component."""
         for name, value in values.items():
             attribute = type_.attributes.get(name)
             inner = source.inside(name)
@@ -152,9 +130,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Add marks to the names, alternative texts and captions of the files in a media attribute. The path
-        in these marks does not contain the file's index, even if the attribute is a list.
-        """
+        """Mark the texts of media files. The path in a mark does not contain the file's index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -162,9 +138,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Add a mark to the first string in each block of a rich text, and to the alternative text of each
-        image. Code blocks are skipped.
-        """
+        """Mark the first string of each block of rich text, and the alternative texts of images."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -176,7 +150,6 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Add a mark to the first string in each entry of a list block, and of the lists nested in it."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -184,27 +157,19 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Add a mark to the first string inside a node of a rich text. Returns False if it contains no
-        string.
-        """
+        """Mark the first string inside a node of rich text. Returns False if there is none."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Add a mark to one string in a block. The mark also contains the path to the rich text attribute
-        (`fieldPath`).
-        """
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
-        """Return a string with its mark appended. URLs are returned unchanged, because a mark would break
-        them. Values that are not strings are also returned unchanged.
-        """
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # The keys are in the same order as in Strapi, because front ends may compare the JSON text.
+        # Same order as in Strapi, because front ends may compare the JSON text.
         told = encode(
             {
                 "documentId": source.document_id,
@@ -221,7 +186,6 @@ class _Marker:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a list. If the value itself is an object, yield only this object."""
     items = value if isinstance(value, list) else [value]
     return (item for item in items if isinstance(item, dict))
 

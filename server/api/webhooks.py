@@ -1,4 +1,4 @@
-"""Request bodies for webhooks. Each contains an event, and the document or media file that has changed."""
+"""Request bodies for webhooks, with the event and the changed document or media file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,15 +22,14 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-# the event's fields at the top level of a request body; its other fields are in `bifolio`
+# fields at the top level of a body; the others are in `bifolio`
 _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the request body that reports an event to a webhook. It contains the current version of the
-    document or media file to which the event refers.
+    """Return the body that reports an event to a webhook, with the current version of the document or file.
 
-    If `drafts` is False, the body does not contain the content of drafts.
+    If `drafts` is False, the content of drafts is omitted.
     """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
@@ -43,9 +42,6 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
 
 
 def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """Return the JSON for a media file, in the format of the upload API. If the file has been deleted, return
-    only its ids.
-    """
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
@@ -58,11 +54,8 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Return the JSON for the document version to which an event refers. All its relations, media and
-    components are populated. If the populated document would exceed the limits, nothing is populated.
-
-    Only the document's ids are returned if the document has been deleted, or if the version is a draft and
-    `drafts_too` is False.
+    """Render the document that an event reports, fully populated if the limits allow it. Deleted documents
+    and hidden drafts are rendered as ids.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -91,11 +84,9 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all of a type's relations, media and components, except for relations
-    to users.
+    """Return a selection that populates all relations, media and components of a type, except users.
 
-    `above` contains the types that enclose this type. A component that contains itself is populated only
-    once.
+    `above` lists the enclosing types, to stop at recursive components.
     """
     nodes = []
     for name in type_.populatable:
@@ -120,13 +111,11 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the job that delivers events to webhooks. It creates each request body from the state that the
-    site has at that time.
-    """
+    """Create the job that sends events to webhooks."""
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            # This waits for the write lock, so the state then includes the change that the event reports.
+            # This waits for the write lock, so the state includes the reported change.
             site.record()
         return body_of(site.state, event, drafts=drafts)
 

@@ -1,7 +1,6 @@
-"""The server, which consists of several worker processes. Each worker has an event loop and a few threads.
+"""The server: several worker processes, each with an event loop and a few threads.
 
-One process loads the site, starts listening on the socket, and then forks the workers. If this process ends
-for any reason, its workers end too. One worker, the leader, watches the site's files for all workers.
+One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
 """
 
 import gc
@@ -56,22 +55,19 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-# Higher thresholds than Python's defaults, so garbage is collected less often. Collections delay responses,
-# and few reference cycles are created.
+# Higher than Python's defaults, because collections delay responses and there are few reference cycles.
 GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
     "The last server that opened this accounts database had a different session key. Logins and entity tags "
     "from one machine are therefore invalid on the other. Set the same BIFOLIO_JWT_SECRET on all machines. "
     "If you have just changed the key, ignore this message; it is logged only once"
 )
-# How long a thread may keep Python's global interpreter lock while the event loop is waiting for it.
+# How long a thread may keep the global interpreter lock while the event loop waits.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the host and port, but is not listening yet. Raises SetupError if the
-    port is not available.
-    """
+    """Bind a socket, but do not listen yet. Raises SetupError if the port is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -84,9 +80,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening on a socket that `bind` has returned. Raises SetupError if another server is already
-    listening on the port.
-    """
+    """Start listening. Raises SetupError if another server already listens on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -101,11 +95,10 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Check whether the accounts database can be opened. Return a warning if the server can start, but users
-    may be unable to sign in. Otherwise return "".
+    """Check that the accounts database can be opened. Return a warning if users may be unable to sign in, or
+    "".
 
-    Raises SetupError if the server can't start because the session key or the store for rate limits is
-    unusable, or because the state folder has unsafe permissions.
+    Raises SetupError if the server can't start.
     """
     check_state_folder(root)
     if settings.api.rate_limit:
@@ -124,17 +117,12 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return the number of workers. This is `wanted` if it is set. Otherwise it is the number of processor
-    cores, but at most MAX_DEFAULT_WORKERS.
-    """
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources that all processes of a server share. `limited` is the table that counts each client's
-    requests for the rate limit.
-    """
+    """Resources that all processes of a server share. `limited` counts requests for the rate limit."""
 
     log: ChangeLog
     listener: socket.socket
@@ -155,12 +143,11 @@ def serve(
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve a site until SIGTERM arrives or the next generation of workers takes over. Then finish open
-    requests and return.
+    """Serve a site until SIGTERM or until the next generation takes over. Then finish open requests and
+    return.
 
-    If `opened.past` contains a past state, this state is served read-only. The workers are forked from this
-    process, and a worker that ends unexpectedly is replaced. If this is the first generation, each worker
-    calls `ready`. After each change to the site's files, one process calls `report`.
+    Each worker of the first generation calls `ready`. After each change to the files, one process calls
+    `report`.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -172,9 +159,9 @@ def serve(
         listen(shared.listener)
     else:
         change = site.succeed(log)
-        give_back()  # Memory is freed before forking, so that the workers don't copy it.
+        give_back()  # Freed before the fork, so the workers don't copy it.
         report(change, time.perf_counter() - began)
-        opened.recorder.database.close()  # A database connection can't be used after a fork.
+        opened.recorder.database.close()  # unusable after a fork
     retiring = threading.Event()
     watched = Watched(
         opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
@@ -201,23 +188,21 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    # Only Bifolio's own messages are logged at level INFO, because libraries log too much.
+    # Libraries log too much at level INFO.
     logging.getLogger("bifolio").setLevel(logging.INFO)
 
 
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Leader]:
-    """Prepare a worker for its first request. Returns the WSGI app, and the `Leader` that waits until this
-    worker can become the leader.
-    """
+    """Prepare a worker. Return the WSGI app, and the thread that waits to become the leader."""
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     worker = shared.log.enter()
     shared.streams.enter(worker)
     shared.counts.enter(worker)
-    site.catch_up()  # Apply all changes that were made since the parent process loaded the site.
+    site.catch_up()  # Apply the changes since the parent process loaded the site.
     site.recover()  # Complete or undo a write that a previous worker did not finish.
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
@@ -234,7 +219,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """Return the hub that sends events to the event streams of one worker."""
+    """Create the hub that sends events to the event streams of one worker."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -248,9 +233,6 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Wait until `retiring` is set. Then make this worker stop accepting connections, and stop its background
-    jobs.
-    """
     retiring.wait()
     server.retire()
     leader.stop()
@@ -264,11 +246,7 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Return the WSGI app for a site. The Flask handlers are imported only when a request needs one for the
-    first time.
-
-    `key` signs session tokens. `limited` is the table that counts each client's requests for the rate limit.
-    """
+    """Create the WSGI app. Flask handlers are imported when they are first needed."""
     settings = site.state.settings
     identities = Identities(site.folder, settings, key=key)
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)

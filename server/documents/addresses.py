@@ -20,10 +20,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, settings: Settings, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if it has none.
-
-    A document has no address if its content type has none, or if an attribute in the address has no value.
-    """
+    """Return the public URL of a document, or None if it has none."""
     pattern = pattern_of(document.type, document.locale, settings)
     if pattern is None:
         return None
@@ -38,9 +35,7 @@ def address_of(document: Document, settings: Settings, layout: Layout) -> str | 
 
 
 def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
-    """Return the URL with placeholders for a content type's documents in a locale. Return None if there is
-    none, or if it contains an attribute that is unknown or private.
-    """
+    """Return a content type's URL pattern in a locale, or None if it has no valid one."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
     if pattern is None or not all(_is_public(type_, name) for name in names_in(pattern)):
@@ -49,7 +44,6 @@ def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
 
 
 def names_in(pattern: str) -> list[str]:
-    """Return the names of the fields in a URL's placeholders."""
     return [split_field(placeholder)[0] for placeholder in _PLACEHOLDER.findall(pattern)]
 
 
@@ -59,10 +53,9 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace the placeholders in a URL with percent-encoded values. `value` returns the value of a field.
+    """Replace the placeholders in a URL with percent-encoded values.
 
-    Return None if a value is missing, if it would change the number of path segments, or if the URL would be
-    too long.
+    Returns None if a value is missing or the URL would be invalid.
     """
     texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
     parts = [quote(texts[0], safe=_LITERAL)]
@@ -92,12 +85,11 @@ def _encode(placeholder: str, value: Callable[[str], Any]) -> str | None:
 
 
 def origin_of(url: str) -> str:
-    """Return the scheme and host of a URL, such as `https://example.org`."""
     scheme, host, *_ = urlsplit(url)
     return f"{scheme}://{host.lower()}"
 
 
 def path_of(url: str) -> str:
-    """Return the path and the query string of a URL, such as `/articles?id=7`."""
+    """Return the path and query string of a URL, such as `/articles?id=7`."""
     _, _, path, query, _ = urlsplit(url)
     return (path or "/") + (f"?{query}" if query else "")

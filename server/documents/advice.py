@@ -1,4 +1,4 @@
-"""Advice for values that an attribute rejects. The advice says how to write the value correctly."""
+"""Advice on how to correct values that an attribute rejects."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,17 +14,16 @@ from server.schema.model import Attribute, Type
 
 # Compiled at first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
-_DAY_FORMATS = (  # If a text matches several formats, the advice contains a date for each of them.
+_DAY_FORMATS = (  # A text can match several formats. The advice then lists all dates.
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
 _DAY_AND_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
 _CLOCK = r"(?i)(\d\d?)(?:[:.h](\d\d))?(?::(\d\d))? ?([ap]m)?"
-_MAX_CHARS = 60  # There is no advice for a longer text.
+_MAX_CHARS = 60  # Longer texts get no advice.
 
 
 def date_advice(text: str) -> str:
-    """Return advice on how to correct `text`, which should be a date but is not a valid one."""
     if re.match(_ISO_DATE, text):
         return "this day does not exist; write it as YYYY-MM-DD"
     days = _days(text)
@@ -32,13 +31,11 @@ def date_advice(text: str) -> str:
 
 
 def time_advice(text: str) -> str:
-    """Return advice on how to correct `text`, which should be a time of day but is not a valid one."""
     clock = _clock(text)
     return f"write it as HH:MM: {clock:%H:%M}" if clock else "write it as HH:MM, from 00:00 to 23:59"
 
 
 def timestamp_advice(text: str) -> str:
-    """Return advice on how to correct `text`, which should be a timestamp but is not a valid one."""
     found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
     days = _days(found[1]) if found else []
@@ -48,7 +45,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates that the author of `text` may have meant, in the form YYYY-MM-DD."""
+    """Return the dates that an invalid date may stand for, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -87,9 +84,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value of the wrong type, or "" if there is no advice. The advice never quotes a
-    password.
-    """
+    """Return advice for a value of the wrong type, or "" if there is none. Never quotes a password."""
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -102,13 +97,12 @@ def advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def component_advice(type_: Type) -> str:
-    """Return the advice to write a component as a mapping from attribute names to values."""
     names = [f"{name}: …" for name, attribute in type_.attributes.items() if not attribute.derived]
     return f"write the attributes of {type_.uid} below it: {', '.join(names[:3])}"
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value that violates one of its attribute's options, or "" if there is no advice."""
+    """Return advice for a value that violates an option such as `maxLength`, or "" if there is none."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -119,7 +113,6 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return advice for an invalid uid. If `text` is a valid uid, return ""."""
     if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
@@ -144,9 +137,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that the author of `text` may have meant. The text may contain commas, spaces or a
-    unit.
-    """
+    """Return the numbers that a text such as `1,234 km` may stand for."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

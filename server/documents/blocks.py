@@ -1,6 +1,4 @@
-"""Validation of rich text in the `blocks` format. The table NODES contains the rules for each
-type of node.
-"""
+"""Validation of rich text in the `blocks` format."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +10,6 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
-# Members whose value is always text, even if the value looks like a number or a boolean.
 TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
 _NUMBER_KEYS = ("width", "height", "size")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -22,12 +19,12 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """Rules for one type of node, such as a paragraph or a link.
+    """Rules for one type of node, such as a paragraph or a link. Validators return an error message, or "".
 
-    - `children`: the types that child nodes can have. `least` is the minimum number of child nodes.
-    - `members`: the validator for each member, by name. A validator returns an error message, or "" if the
-      member's value is valid.
-    - `flags`: the names of optional boolean members.
+    - `children`: the allowed types of child nodes.
+    - `least`: the minimum number of child nodes.
+    - `members`: validators by member name.
+    - `flags`: optional boolean members.
     """
 
     children: tuple[str, ...] = ()
@@ -53,7 +50,6 @@ def _format(value: Tree) -> str:
 
 
 def _link(value: Tree) -> str:
-    """Return an error message unless the value is a URL with an allowed protocol, or a path in this site."""
     try:
         good = isinstance(value, str) and (value.startswith("/") or urlsplit(value).scheme in PROTOCOLS)
     except ValueError:
@@ -112,7 +108,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the errors in an image node's `image` member, which is a copy of the media file's description."""
+    # An image node contains a copy of the media file's description.
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
@@ -126,9 +122,7 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert strings to numbers and booleans where the `blocks` format requires these types. The blocks must
-    be valid.
-    """
+    """Convert strings to numbers and booleans where the `blocks` format requires them, in valid blocks."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 
@@ -152,9 +146,6 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """If the value is a number, return it unchanged. If it is a string that contains a number, parse the
-    number. Otherwise, return None.
-    """
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value
     return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
@@ -164,15 +155,12 @@ def _number(value: Tree) -> int | Plain | None:
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """Yield the path of each member whose value is the string "null" instead of null. An earlier version of
-    Bifolio wrote this string by mistake.
-    """
+    # Earlier versions of Bifolio wrote the string "null" by mistake.
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
-    """Return the names of the members in a mapping whose value can't be null."""
     kind = tree.get("type") if is_node and isinstance(tree, dict) else None
     members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
     return ("type", "text", *members)

@@ -1,7 +1,6 @@
-"""Validation of values against their attribute's options, such as lengths, bounds and patterns
-(docs/modelling.md).
+"""Validation of values against attribute options such as `maxLength`, `min` and `regex` (docs/modelling.md).
 
-A text may be long or malicious, so the duration of every check is linear in the length of the text.
+Every check takes time linear in the length of the text, because the text may be malicious.
 """
 
 import re
@@ -21,11 +20,10 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Settings that determine which options are checked.
+    """Settings for checking options.
 
     - `draft`: check only maximums, so that incomplete drafts can be saved.
-    - `longest`: the maximum length for a `string` attribute without the option `maxLength`. None means no
-      limit.
+    - `longest`: the default `maxLength` of `string` attributes. None means no limit.
     """
 
     draft: bool = False
@@ -37,10 +35,7 @@ REQUIRED_MESSAGE = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return an error message for each option that a value violates.
-
-    Each message continues a sentence that starts with the attribute's name.
-    """
+    """Return an error message for each option that a value violates. Messages omit the attribute's name."""
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
@@ -49,8 +44,9 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return an error message for each option that a non-empty value violates. A password must be passed as
-    plain text.
+    """Return an error message for each option that a non-empty value violates.
+
+    Passwords must be plain text.
     """
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
@@ -59,9 +55,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and error message for each violated option in a row, including the components in the
-    row.
-    """
+    """Yield the path and error message of each violated option in a row and its components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -77,7 +71,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
         too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
         if too_short and (
             attribute.type != "email" or is_email(value)
-        ):  # For an invalid address, there is only one message.
+        ):  # An invalid address gets only one message.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -87,9 +81,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text in UTF-16 code units, as in JavaScript. For example, the length of "🦊" is
-    2.
-    """
+    """Return the length of a text in UTF-16 code units, as in JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -128,5 +120,4 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 
 def is_email(text: str) -> bool:
-    """Return whether a text has the form of an email address and at most MAX_EMAIL_CHARS characters."""
     return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

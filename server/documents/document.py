@@ -1,6 +1,4 @@
-"""Document versions. A version consists of the path of its file and a row of values, which include ids and
-timestamps.
-"""
+"""Versions of documents: the path of the file and a row of values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -24,10 +22,10 @@ Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """Immutable version of a document in one locale, either published or draft.
+    """Immutable published or draft version of a document in one locale.
 
-    `key` is the key by which documents are sorted by default. `slot` is the version's number in the index, or
-    -1 until the index assigns a number. To save memory, this is a plain class with `__slots__`.
+    - `key`: the default sort key.
+    - `slot`: the version's number in the index, or -1 before it is indexed.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -40,9 +38,7 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        """Create a document whose row is still packed, at position `at` in the packed rows. The row is
-        unpacked when it is first needed.
-        """
+        # The row is unpacked when it is first needed.
         document = cls.__new__(cls)
         document.type, document.status, document.path, document.key = type_, status, path, key
         document._row, document._packed, document._at, document.slot = None, packed, at, -1
@@ -50,14 +46,13 @@ class Document:
 
     @property
     def row(self) -> Row:
-        """The values, in the order of `type.columns`."""
         row = self._row
         if row is None:
             row = self._row = self.read_row()
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it. Use this method when reading many documents."""
+        """Return the row without caching it, for reading many documents."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -65,78 +60,66 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """The packed rows among which this document's row is stored, or None if the row is not packed."""
         return self._packed
 
     @property
     def is_read(self) -> bool:
-        """Whether the document's row has been unpacked."""
         return self._row is not None
 
     def drop_row(self) -> None:
-        """Discard the unpacked row if the document also has a packed row, which needs much less memory."""
+        # A packed row needs much less memory.
         if self._packed is not None:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        """Return whether the two documents share one row, because one is a copy of the other."""
+        # A copy shares its row with the original.
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row
 
     @property
     def id(self) -> int:
-        """The numeric id, which is derived from the documentId (spec.md 2.2)."""
+        """The numeric id, derived from the documentId (spec.md 2.2)."""
         return int(self.row[ID])
 
     @property
     def document_id(self) -> str:
-        """The id that is used in API paths."""
         return self.key[1]
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The values of the attributes, in the order of `type.attributes`."""
         return self.row[VALUES]
 
     @property
     def created_at(self) -> str:
-        """The timestamp at which the document was created."""
         return self.key[0]
 
     @property
     def updated_at(self) -> str:
-        """The timestamp at which this version was last changed."""
         return str(self.row[UPDATED_AT])
 
     @property
     def published_at(self) -> str | None:
-        """The timestamp at which this version was published, or None for a draft."""
         published: str | None = self.row[PUBLISHED_AT]
         return published
 
     @property
     def locale(self) -> str:
-        """The locale code. If the content type is not localized, this is the site's default locale."""
+        """The locale code. Without localization, this is the site's default locale."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value in a column. Raises KeyError if the content type does not have this column."""
+        """Return the value in a column. Raises KeyError if the column does not exist."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """Return a copy of this document, which can be added to a different index."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
-        """Return a copy in which some values are replaced. `values` maps column names to the new values."""
         row = (values.get(name, value) for name, value in zip(self.type.columns, self.row, strict=True))
         return Document(self.type, tuple(row), self.status, self.path)
 
     def as_draft(self) -> "Document":
-        """Return a copy with the status `draft`. Requests with `status=draft` return this copy if the
-        document has no separate draft.
-        """
         return self._of_status(DRAFT)
 
     def _of_status(self, status: str) -> "Document":
@@ -156,12 +139,10 @@ def make(
     *,
     number: int | None = None,
 ) -> Document:
-    """Create a document.
+    """Create a document version.
 
-    - `values`: in the order of the content type's attributes.
-    - `timestamps`: createdAt, updatedAt and publishedAt. For a draft, publishedAt is None.
-    - `number`: the numeric id. By default, it is derived from the content type, the documentId and the
-      locale.
+    - `timestamps`: createdAt, updatedAt and publishedAt (None for a draft).
+    - `number`: the numeric id. By default, it is derived from the type, documentId and locale.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -170,14 +151,12 @@ def make(
 
 
 def default_order(document: Document) -> Key:
-    """Return the key by which documents are sorted if a request has no `sort` parameter: by createdAt, then
-    documentId, then locale (for `locale=*`).
-    """
+    """Return the sort key for requests without `sort`: createdAt, documentId, locale."""
     return document.key
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the documents' values in the column at position `at`. Packed rows are not unpacked."""
+    """Return the documents' values in one column, without unpacking rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -193,14 +172,11 @@ def column_of(documents: Iterable[Document], at: int) -> list[Any]:
 
 
 def in_packed_order(documents: Iterable[Document]) -> list[Document]:
-    """Sort documents in the order in which the packed rows contain them."""
     return sorted(documents, key=lambda document: (id(document._packed), document._at))
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs without changing their order. The documents in a run have adjacent rows in
-    the same `PackedRows`.
-    """
+    """Split documents into runs whose rows are adjacent in the same `PackedRows`, keeping their order."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -212,9 +188,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that contain exactly these documents in this order, or None if there is no such
-    `PackedRows` object.
-    """
+    """Return the packed rows that contain exactly these documents in this order, or None."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 
@@ -224,5 +198,4 @@ def _without_publication(row: Row) -> Row:
 
 
 def equal(old: Document, new: Document) -> bool:
-    """Return whether two documents have the same type, status and row."""
     return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

@@ -1,4 +1,4 @@
-"""Conversion of a document's values to and from the parsed tree of its file (mappings, lists and strings)."""
+"""Conversion of a document's values to and from the parsed contents of its file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,10 +21,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert an attribute's value to the tree that is written to a file.
-
-    Dates and timestamps become Plain, which is written without quotes.
-    """
+    """Convert an attribute's value to the form that is written to a file."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -50,9 +47,9 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Return the tree for each value in a row, by attribute name.
+    """Convert a row to the keys that are written to a file.
 
-    Empty values are omitted, except if the attribute has a default.
+    Omits empty values of attributes without a default.
     """
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
@@ -66,10 +63,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the trees for the attributes that differ between `old` and `new`, by name.
+    """Return the keys to write for attributes that differ between `old` and `new`.
 
-    `tree` is the current content of the file. Inside components, unchanged values keep their current tree,
-    including unknown keys and omitted defaults.
+    Unchanged values inside components stay as they are in `tree`, the current file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -94,10 +90,7 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """For each component in a list, yield its index in the previous list, or None if the component is new.
-
-    Components are matched by id. Components without a matching id are matched by index.
-    """
+    """Yield each component's previous index, or None for a new component. Matches by id, then by index."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -126,9 +119,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute rejects, with the path, message, advice, severity and rule for
-    the problem.
-    """
+    """A value that its attribute rejects, and how to report it."""
 
     path: KeyPath
     message: str
@@ -139,11 +130,10 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """State while the values of one document are being read.
+    """State while reading the values of one document.
 
     - `seed`: the string from which component ids are derived.
-    - `wrong`: the mismatches found so far.
-    - `masks_hashes`: whether to replace password hashes with "(hidden)" in attributes that are not passwords.
+    - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
     """
 
     types: Mapping[str, Type]
@@ -154,14 +144,11 @@ class Reading:
     def fail(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
-        """Record a mismatch for the value at `path`."""
         self.wrong.append(Mismatch(path, message, fix, warning, rule))
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Return the values of the attributes in a mapping, in the order in which the content type
-    defines them.
-    """
+    """Read the values of a content type's attributes from a mapping, in the order of the schema."""
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -169,21 +156,19 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 ABSENT: Any = object()
 NULL_TEXT_MESSAGE = 'found the string "null" where null was probably meant'
-# Types for which an empty string means null. Browser-based editors write empty strings for cleared fields.
+# Browser-based editors write empty strings for cleared fields. For these types, they mean null.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
 )
-# Attributes of these types may contain password hashes, if they were passwords in an earlier schema.
+# Attributes of these types may contain password hashes from an earlier schema.
 _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "json", "array", "blocks"})
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a tree (the parsed value of a key) to the value of its attribute.
+    """Convert a parsed value from a file to an attribute's value.
 
-    If the key is missing, return the attribute's default. If the key's value is null, return the empty value:
-    () for relations, media and lists of components, otherwise None. The default of a password is not
-    returned, because it is hashed and stored when a document is created.
+    A missing key returns the default. Null returns () for lists and None otherwise.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -271,7 +256,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """Return the `documentId` that the file contains. If it is missing or invalid, return `otherwise`."""
+    """Return the `documentId` in a file, or `otherwise` if it is missing or invalid."""
     written = tree.get("documentId")
     if is_null(written):
         return otherwise
@@ -287,9 +272,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp in the file's key `name`. If the timestamp is missing or invalid, return
-    `otherwise`.
-    """
+    """Return the timestamp in a file's key, or `otherwise` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return otherwise
@@ -302,9 +285,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return advice for a key that the content type does not define. The advice never mentions a hidden
-    attribute.
-    """
+    """Return advice for an unknown key. Never suggests a hidden attribute."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
 
@@ -312,9 +293,6 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
-    """Record a warning for each key that the content type does not define. Such keys remain in the file, but
-    responses do not contain them.
-    """
     for key in tree:
         if key not in type_.attributes and key not in allowed:
             fix = unknown_key_advice(key, type_)

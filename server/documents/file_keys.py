@@ -1,11 +1,4 @@
-"""Mapping between attributes and the keys in a file, for content types with at least one of these options:
-
-- `options.otherKeys`: a json attribute contains all keys that are not attributes.
-- `options.fileName`: the file name contains values. For example, the pattern `{date}-{slug}` matches
-  `2024-01-31-hello`. Folders in the pattern, such as `{date.year}/{date.month}/`, are used only for the paths
-  of new files.
-- `options.draftWhen`: a key in the file marks drafts.
-"""
+"""Mapping between file keys and attributes for the options `otherKeys`, `fileName` and `draftWhen`."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -21,8 +14,9 @@ FIELD = re.compile(r"\{(.*?)\}")
 
 
 def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the values in a file by attribute. If the content type has the option `otherKeys`, the keys that
-    are not attributes are collected in the json attribute that this option names.
+    """Return a file's values by attribute.
+
+    Collects other keys in the `otherKeys` attribute, if there is one.
     """
     if type_.other_keys is None:
         return dict(tree)
@@ -33,12 +27,9 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Convert values by attribute to the values that are written to a file, by key. This is the inverse of
-    `gather`.
+    """Convert values by attribute to the keys to write, the inverse of `gather`.
 
-    `trees` contains the values by attribute. `tree` is the file's current content, as returned by `gather`.
-    If a key was removed from the `otherKeys` attribute, its value in the result is REMOVE. If a key in that
-    attribute is unchanged, it is omitted from the result.
+    Keys that were removed from the `otherKeys` attribute become REMOVE, and its unchanged keys are omitted.
     """
     name = type_.other_keys
     if name is None or name not in trees:
@@ -53,17 +44,13 @@ def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | Non
 
 
 def reserved_keys(type_: Type) -> Collection[str]:
-    """Return the keys that the `otherKeys` attribute never contains: the names of attributes, and keys with a
-    special meaning.
-    """
+    """Return the keys that never belong to the `otherKeys` attribute."""
     marks = {type_.draft_key.name} if type_.draft_key else set()
     return {*FILE_FIELDS, *marks, *(name for name in type_.attributes if name != type_.other_keys)}
 
 
 def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in a file's name to the values in the file. If both contain a value for an attribute,
-    the value in the file is used.
-    """
+    """Add the values in the file name to a file's values. Values in the file take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -74,9 +61,7 @@ def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, 
 
 
 def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document. Return None if a value that the file name must contain is
-    missing.
-    """
+    """Return the file name for a new document, or None if a value for it is missing."""
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -91,10 +76,7 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the values in a file name by attribute. If the name does not match the pattern, return {}.
-
-    The values of the attributes in `dates` must be valid dates.
-    """
+    """Return the values in a file name by attribute, or {} if it does not match the pattern."""
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
         return {}
@@ -109,7 +91,6 @@ def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]
 # Saves 2.9 of 163 µs per document at a cold start, if file names contain values.
 @cache
 def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
-    """Compile a file name pattern into a regular expression with a named group for each field."""
     texts = FIELD.split(pattern)  # alternates between literal text and field names
     parts = [re.escape(text) for text in texts]
     parts[1::2] = [rf"(?P<{n}>{'[0-9]{4}-[0-9]{2}-[0-9]{2}' if n in dates else '.+?'})" for n in texts[1::2]]
@@ -118,43 +99,31 @@ def _compile(pattern: str, dates: frozenset[str]) -> re.Pattern[str]:
 
 # --- drafts ---------------------------------------------------------------------------------------
 
-# Keys that mark drafts: the first in Hugo, Zola, Astro and Eleventy, the second in Jekyll.
+# The first is used by Hugo, Zola, Astro and Eleventy, the second by Jekyll.
 DRAFT_KEYS: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published", False))
 
 
 def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
-    """Return whether a file is a draft, according to its content type's draft key."""
     return type_.draft_key is not None and says(tree, type_.draft_key)
 
 
 def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
-    """Return whether the key in a file has the value that marks a draft. The value may be quoted."""
+    # The value may be quoted.
     value = tree.get(key.name)
     return not is_null(value) and str(value).lower() == str(key.value).lower()
 
 
 def draft_mark(type_: Type) -> dict[str, Tree]:
-    """Return a mapping with the key and value that mark drafts of a content type. Without
-    `options.draftWhen`, return {}.
-    """
     return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
 
 
 def published_value(key: DraftKey) -> bool | None:
-    """Return the value of the draft key in a published version. Return None if the published version must not
-    contain the key.
-    """
+    # None: a published version must not contain the key.
     return not key.value if isinstance(key.value, bool) else None
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that seems to mark the file as a draft, although the content type has no draft key. Return
-    None if the file contains no such key.
-
-    A key that is also the name of an attribute is normally ignored. But if the content type has
-    `options.files`, the key is returned, because a site generator that reads the same files would treat them
-    as drafts.
-    """
+    """Return a key that marks the file as a draft although `options.draftWhen` is not set, or None."""
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

@@ -1,4 +1,4 @@
-"""Document ids, which are either derived from names and paths, or newly generated."""
+"""Document ids: newly generated, or derived from names and paths."""
 
 import secrets
 import threading
@@ -13,28 +13,21 @@ _last = (0, 0)
 
 
 def compose(text: str) -> str:
-    """Return a name in the Unicode normalization form NFC. On macOS, some file names are in the form NFD."""
+    """Normalize a name to Unicode NFC. macOS may return file names in NFD."""
     return str(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def id_of_name(name: str) -> str:
-    """Return the default id for a document with this name: the name with each `/` replaced by `--`."""
     return name.replace("/", "--")
 
 
 def id_of_reference(text: str) -> str:
-    """Return the id of the document that a reference in a file refers to. The reference may be an id, or a
-    path such as `/guides/start/`.
-    """
+    """Return the document id for a reference in a file, which is an id or a path such as `/guides/start/`."""
     return compose(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:
-    """Generate a document id: 24 characters from `[a-z0-9]`. Ids sort by creation time.
-
-    An id consists of a letter, the millisecond (nine base-36 digits), a counter within the millisecond (four
-    digits), and random digits (ten). Ids from one process are strictly ascending.
-    """
+    """Generate a document id of 24 characters. Ids sort by creation time."""
     global _last
     with _lock:
         at, count = time.time_ns() // 1_000_000, 0

@@ -1,8 +1,6 @@
-"""Packed rows: serialized rows of documents. Each row is unpacked only when it is needed.
+"""Serialized rows of documents, unpacked one by one when needed.
 
-On a large site, a process needs only a few of the documents. Packed rows use less memory than unpacked rows,
-and forked processes share packed rows. The texts in a column are stored contiguously, so that they can be
-searched without unpacking rows.
+They save memory, and forked processes share them.
 """
 
 import io
@@ -18,20 +16,18 @@ from server.problems import Problem
 from server.schema.model import Attribute, Type
 
 Row = tuple[Any, ...]
-Texts = tuple[
-    int, bytes, frozenset[int]
-]  # a column's texts: their size in bytes, their offsets, the positions of nulls
+Texts = tuple[int, bytes, frozenset[int]]  # size in bytes, offsets, positions of nulls
 # lengths of rows, texts by column, packed short columns, values of constant columns
 Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
-# The only classes that can be unpickled. They hold plain data.
+# The only classes that can be unpickled. They contain only data.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 SEPARATOR = b"\0"  # No document contains it, because no text file may contain it.
 
 
 class PackedTexts:
-    """The texts in a column, encoded as UTF-8. Each text is followed by SEPARATOR."""
+    """The texts in a column as UTF-8, each followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -39,45 +35,37 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """Return the bytes of the texts from index `first` up to, but not including, index `last`. Each text
-        is followed by SEPARATOR.
-        """
+        # Each text is followed by SEPARATOR.
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offset of each text from index `first` up to, but not including, index `last`.
-
-        The offsets are counted from the start of the text at index `first`, and increased by `shift`.
-        """
+        """Return the offsets of texts, relative to the first one and increased by `shift`."""
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
     def text(self, i: int) -> str | None:
-        """Return the text at index `i`, or None if the value is null."""
         if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column in which all `count` rows have the same text, or are all null."""
+        """Create a column in which all rows have the same text or null."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """Packed rows of documents of one content type.
+    """Packed rows of one content type.
 
-    The data consists of the rows without their texts, followed by the texts in each column. The facts
-    (`Facts`) describe where each value is in the data. Columns with short values are also stored separately,
-    so that documents can be sorted without unpacking rows.
+    Texts and other short values are also accessible by column, without unpacking rows.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        """Create packed rows from `data`. The data starts with these rows, and other data may follow them."""
+        # Other data may follow these rows.
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
@@ -90,12 +78,11 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the rows at the start of `data`. Return these rows, and the data that follows them."""
+        """Read the rows at the start of `data`. Returns the rows and the remaining data."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """Return the facts (see `Facts`) and the data, in the form in which `pack_rows` returns them."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
@@ -110,7 +97,6 @@ class PackedRows:
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
-        """Return the values in a column."""
         positions = range(len(self))
         if at in self._constants:
             return [self._constants[at]] * len(self)
@@ -122,7 +108,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return the texts in a column. If some values in the column are not texts, return None."""
+        """Return the texts in a column, or None if the column is not stored as texts."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -136,9 +122,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows. Return the facts, which describe where each value is stored, and the data. `PackedRows.read`
-    recreates the rows from both.
-    """
+    """Pack rows into facts (the location of each value) and data, for `PackedRows.read`."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -156,10 +140,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add columns to packed rows by changing only the facts (see `Facts`). An added column has the same value
-    in all rows. Return the new facts.
+    """Add constant columns to packed rows by changing only the facts.
 
-    `added` maps the columns' positions to their values. `width` is the resulting number of columns.
+    `added` maps positions to values, and `width` is the new number of columns.
     """
     if not added:
         return facts
@@ -195,7 +178,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if `dump` did not create the bytes."""
+    """Unpickle a value. Raises ValueError if the bytes are damaged."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -203,14 +186,14 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores only the uid of a content type."""
+    """Pickler that replaces content types with their uids."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that rejects all classes except the classes in _CLASSES, which hold only plain data."""
+    """Unpickler that accepts only the classes in _CLASSES."""
 
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))

@@ -1,5 +1,6 @@
-"""Masks for password hashes. Responses never contain a hash, even if the attribute with the hash is no longer
-of the type `password`.
+"""Masks for password hashes.
+
+Responses never contain a hash, even if the attribute's type is no longer `password`.
 """
 
 import re
@@ -10,12 +11,10 @@ HIDDEN = "(hidden)"
 
 
 def without_hashes(text: str) -> str:
-    """Mask all password hashes in a text."""
     return _HASH.sub(HIDDEN, text)
 
 
 def mask_hashes(value: Any) -> Any:
-    """Mask all strings in a JSON value that are password hashes."""
     if isinstance(value, str):
         return HIDDEN if value.lstrip()[:1] == "$" and _HASH.fullmatch(value.strip()) else value
     if isinstance(value, dict):

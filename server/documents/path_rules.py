@@ -1,7 +1,4 @@
-"""Path rules, which map the path of a file to a content type, name, locale and draft status (docs/files.md).
-
-Paths are relative to the site's folder. Folders are separated by `/`, as in git.
-"""
+"""Rules for mapping file paths to content types, names, locales and draft status (docs/files.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,7 +20,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Content type, name, locale and draft status that follow from the path of a document's file."""
+    """The content type, name, locale and draft status that a file's path stands for."""
 
     type: Type
     name: str
@@ -32,15 +29,13 @@ class Claim:
 
     @property
     def document_id(self) -> str:
-        """The documentId that follows from the path. The file can override it by containing a
-        `documentId`.
-        """
+        # A `documentId` in the file takes precedence.
         return id_of_name(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The path rules for a schema and the locales in a site's settings."""
+    """The path rules of a schema, with the locales in a site's settings."""
 
     schema: Schema
     settings: Settings
@@ -55,23 +50,22 @@ class Layout:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
-        """All patterns in `options.files`, the most specific ones first."""
+        # the most specific ones first
         found = [(p, t) for t in self.schema.content_types for p in t.files]
         return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents. No root is inside another one. `""` is the
-        site's folder.
+        """The folders that can contain documents, without subfolders of each other.
+
+        `""` is the site's folder.
         """
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """All settings and schema options that determine which document a path belongs to, and whether it can
-        be a draft.
-        """
+        """Return everything that determines which document a path belongs to."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -79,9 +73,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the content type, name, locale and draft status that follow from a path. If documents can't
-        have this path, return None.
-        """
+        """Return what a path stands for, or None if it can't be the path of a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -94,11 +86,9 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the path of the file for a document with this content type, name, locale and draft status.
-        This is the inverse of `claim`.
+        """Return the file path for a claim, the inverse of `claim`.
 
-        If `options.files` contains several patterns, `pattern` selects one of them. Without `options.files`,
-        `ending` (such as `.md`) is appended to the file name.
+        `ending` is the file extension. `pattern` selects one of several patterns in `options.files`.
         """
         suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
@@ -115,14 +105,12 @@ class Layout:
         return f"content/{claim.type.plural}/{name}{ending}"
 
     def pattern_of(self, path: str) -> str | None:
-        """Return the pattern in `options.files` that matches a path, or None if no pattern matches."""
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path that the document at `path` would have as a draft (or as a published version), and
-        in a different locale if `locale` is given.
+        """Return the path of the same document as a draft or published version, or None for other files.
 
-        Return None if documents can't have the path `path`.
+        `locale` selects a different locale.
         """
         claim = self.claim(path)
         if claim is None:
@@ -131,9 +119,7 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """Yield each pattern in `options.files` that matches a path, together with what follows from it: the
-        content type, name, locale and draft status.
-        """
+        """Yield each matching pattern in `options.files` with its claim."""
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:
@@ -160,9 +146,6 @@ class Layout:
         return claim if claim and claim.name == claim.type.singular else None
 
     def _claim_of_name(self, type_: Type, name: str) -> Claim:
-        """Return the claim for a name with optional suffixes, such as `hello`, `hello.fr`, `hello.draft` or
-        `hello.fr.draft`.
-        """
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
         if type_.localized:
@@ -173,18 +156,12 @@ class Layout:
 
 
 def is_partial(path: str) -> bool:
-    """Return whether site generators include this file in other pages instead of publishing it as a page.
-
-    For example, `_note.mdx` is included in other pages. But Hugo's `_index.md` is a page.
-    """
+    # Site generators include files such as `_note.mdx` in other pages, but Hugo's `_index.md` is a page.
     name = path.rpartition("/")[2]
     return name.startswith("_") and name.partition(".")[0] != "_index"
 
 
 def is_draft_name(path: str) -> bool:
-    """Return whether a file has the name of a draft, such as `hello.draft.md`. If its content type has no
-    drafts, the file is a normal document.
-    """
     stem = PurePosixPath(path).stem
     return stem.endswith(_DRAFT_SUFFIX) and stem != _DRAFT_SUFFIX
 
@@ -203,21 +180,15 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _initial(name: str) -> str:
-    """Return the value for `{initial}` in a document's path, such as `a` for the name `Aave`."""
     return name[:1].lower()
 
 
 def _precision(pattern: str) -> tuple[bool, int]:
-    """Return the key for sorting patterns so that the most specific ones come first.
-
-    First come the patterns whose file name does not contain `{name}`. Within both groups, patterns with more
-    literal text come first.
-    """
+    # Patterns without `{name}` in the file name come first, then those with more literal text.
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
 def _fixed_folder(pattern: str) -> str:
-    """Return the deepest folder that contains all paths that the pattern can match."""
     return pattern.partition("{")[0].rpartition("/")[0]
 
 

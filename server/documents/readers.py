@@ -1,7 +1,6 @@
-"""Readers, which convert parsed trees to attribute values. The table READERS contains one reader for each
-attribute type.
+"""Readers, which convert parsed values to attribute values. There is one for each attribute type.
 
-Components and dynamic zones are converted in `documents.encode`.
+Components and dynamic zones are read in `documents.encode`.
 """
 
 import math
@@ -24,9 +23,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader for an invalid value. The error describes the expected value, and how to fix the
-    file.
-    """
+    """Raised by a reader for an invalid value. Contains the expected value and advice."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -142,18 +139,14 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    """Return a member's value as text, even if it looks like a number. All members except
-    `text` can be null.
-    """
+    # Members except `text` can be null, and texts can look like numbers.
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute to the form in which rows contain it. Raises
-    Unreadable.
-    """
+    """Convert one target of a relation or media attribute to its form in rows. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

@@ -1,8 +1,4 @@
-"""Three-way merge: combines two changes to the same document, attribute by attribute.
-
-The components in a list are matched first by id. Components without a match are then matched by content, and
-finally by position and type.
-"""
+"""Three-way merge of two changes to the same document, attribute by attribute."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -16,17 +12,15 @@ from server.schema.model import Attribute, Type
 
 # --- components -----------------------------------------------------------------------------------
 
-MAX_COMPARED_PAIRS = 10_000  # If there are more pairs, components are matched only by order.
+MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by order.
 
 
 def places_in(
     base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
 ) -> list[int | None]:
-    """For each component in `later`, return its index in `base`, or None if the component is new.
+    """Return each component's index in `base`, or None for a new component.
 
-    If `by_id` is set, components are matched by id first. Set `by_id` only if `later` was created by changing
-    `base`. If `later` was read from a file, ids must not be used, because they are derived from the
-    components' indexes in this file.
+    Set `by_id` only if `later` was created by changing `base`: ids read from a file depend on positions.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -51,18 +45,15 @@ def places_in(
         for at, place in _likely(base, later, left, places_left, common=0):
             take(at, place)
     unknown = [at for at, place in enumerate(found) if place is None]
-    for at, place in _likely(
-        base, later, unknown, sorted(free), common=1
-    ):  # components that were moved and changed
+    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # moved and changed components
         take(at, place)
     return found
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group the components without a match. All components between the same two matched components are in the
-    same group.
+    """Group unmatched components by the matched component before them.
 
-    Each group consists of indexes in the later list and indexes in the base.
+    Each group consists of indexes in the later list and in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -83,12 +74,9 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Return likely matches between components of the same type, as pairs of an index in `later` and an index
-    in `base`.
+    """Match components of the same type, those with the most equal values first.
 
-    Two matching components must have at least `common` equal values. Pairs with more equal values are matched
-    first. If two pairs have the same number of equal values, the pair whose indexes are closer is matched
-    first.
+    Returns pairs of an index in `later` and an index in `base`, with at least `common` equal values.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -112,7 +100,6 @@ def _likely(
 
 
 def _common(one: Component, other: Component) -> int:
-    """Return how many values are equal in both components. Empty values are not counted."""
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -125,11 +112,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge the order of the keys on both sides. Return None if both sides reordered the keys in different
-    ways.
+    """Merge two orders of keys. Returns None if both sides reordered them in different ways.
 
-    Keys that one side removed are omitted. A key that one side added is placed after the key that precedes it
-    on that side. If both sides added keys at the same position, the keys from `theirs` come first.
+    Removed keys are omitted. If both sides added keys in the same place, those in `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -146,11 +131,7 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that `merged` does not yet contain.
-
-    Each key is placed after the key that precedes it in `keys`. If the next keys in `merged` are in `passed`,
-    it is placed after them.
-    """
+    """Insert the missing keys after their predecessors in `keys`, skipping keys in `passed`."""
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:
@@ -173,18 +154,16 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
 # --- merge ----------------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# (base, ours, theirs) → text with the line changes from both sides, or None if they overlap
+# (base, ours, theirs) → the merged text, or None if the changes overlap
 MergeText = Callable[[str, str, str], str | None]
 TEXT_TYPES = frozenset({"text", "richtext"})
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. None means that the value, component or document
-    does not exist on that side.
+    """A value that both sides changed in different ways. None means that it does not exist on that side.
 
-    `path` consists of names and of list indexes in the base. It is empty if one side deleted the document and
-    the other side changed it.
+    `path` contains list indexes in the base. It is empty for a conflict over deleting the document.
     """
 
     path: KeyPath
@@ -195,9 +174,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge: the merged values by attribute, or None if the document is deleted.
+    """Result of a merge: values by attribute, or None if the document is deleted.
 
-    If there is a conflict, the conflict is listed, and the result contains the value from `theirs`.
+    On a conflict, it contains the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -213,12 +192,9 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions, `ours` and `theirs`, which were both created from `base`. None means that the
-    document does not exist.
+    """Merge two versions of a document that are based on `base`. None means that the document does not exist.
 
-    Values are given by attribute, as in rows. For the inverse sides of relations, the values from `theirs`
-    are used without merging. A component that exists in `theirs` keeps the id that it has in `theirs`.
-    `by_id` means that the component ids in `ours` correspond to the ids in `base`.
+    Set `by_id` if the component ids in `ours` correspond to those in `base`.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -235,7 +211,7 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """Merge a document that does not exist in at least one of `base`, `ours` and `theirs`."""
+    """Merge versions of a document when at least one of them is missing."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -247,16 +223,12 @@ def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs
 
 @dataclass(slots=True)
 class _Merging:
-    """State of one merge: the function that merges texts, and the conflicts found so far."""
-
     merge_text: MergeText
     by_id: bool
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge the values of an attribute. If there is a conflict, record the conflict and return the value
-        from `theirs`.
-        """
+        """Merge an attribute's values. On a conflict, record it and return the value from `theirs`."""
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -278,7 +250,6 @@ class _Merging:
         return theirs
 
     def _component(self, base: Component, ours: Component, theirs: Component, path: KeyPath) -> Component:
-        """Merge a component that exists in `base`, `ours` and `theirs`, and has the same type in each."""
         attributes = theirs.type.attributes.values()
         values = (
             self.value(attribute, before, mine, other, (*path, attribute.name))
@@ -295,9 +266,6 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        """Merge lists of components. Components that one side added are in the result, and components that
-        one side removed are not.
-        """
         mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
         order = merge_order(range(len(base)), mine, other)
         if order is None:
@@ -320,10 +288,9 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return two mappings, one for each side, from keys to components. A component that exists in the base
-    has its index there as the key.
+    """Return each side's components by key: the index in the base, or a new key for added components.
 
-    An added component gets a new key. If both sides added the same component, they use the same key for it.
+    Components that both sides added get the same key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

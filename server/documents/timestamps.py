@@ -1,7 +1,6 @@
-"""Dates, times and timestamps in the format that the API uses.
+"""Dates, times and timestamps in the API's format.
 
-A timestamp is a string such as `2024-01-02T03:04:05.678Z`. It is always in UTC and contains milliseconds, so
-that timestamps can be sorted as strings and returned without conversion.
+Timestamps such as `2024-01-02T03:04:05.678Z` are always in UTC, so that they can be sorted as strings.
 """
 
 import re
@@ -16,7 +15,7 @@ _TIMESTAMP = re.compile(
     re.ASCII,
 )
 _CANONICAL = re.compile(r"[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-_SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 2024-W20 and 2024-W20-3
+_SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 2024-W20, 2024-W20-3
     r"(\d{4})-?(?:(?P<day>\d{3})|(?P<month>\d\d)(?:-?(?P<mday>\d\d))?|W(?P<week>\d\d)(?:-?(?P<wday>[1-7]))?)?",
     re.ASCII,
 )
@@ -26,7 +25,6 @@ _EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # A JSON number may 
 
 
 def from_datetime(value: datetime) -> str:
-    """Return the timestamp for a datetime with a time zone, truncated to milliseconds."""
     value = value.astimezone(UTC)
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
 
@@ -34,20 +32,17 @@ def from_datetime(value: datetime) -> str:
 # Saves 17 of 54 µs per document at a warm start, because many files share a commit's timestamp.
 @lru_cache(maxsize=10_000)
 def from_seconds(seconds: float) -> str:
-    """Return the timestamp for a Unix time in seconds."""
     return from_datetime(datetime.fromtimestamp(seconds, UTC))
 
 
 def now() -> str:
-    """Return the timestamp for the current time."""
     return from_datetime(datetime.now(UTC))
 
 
 def read_timestamp(text: str) -> str:
-    """Parse a date and time in ISO 8601, or milliseconds since 1970. Return the timestamp.
+    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970. Defaults to midnight and UTC.
 
-    If the text contains no time, midnight is used. If it contains no time zone, UTC is used. Raises
-    ValueError if the text is invalid or the day does not exist.
+    Raises ValueError if it is invalid.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -72,12 +67,9 @@ def read_timestamp(text: str) -> str:
 
 
 def read_partial_timestamp(text: str) -> str:
-    """Parse a timestamp in a filter. It accepts the same forms as `read_timestamp`, and also forms in which
-    parts are missing.
+    """Parse a timestamp in a filter, which may be partial: `2024`, `2024-05`, `2024-W20-3`, `20240515T12`.
 
-    Examples: `2024`, `2024-05`, `20240515`, `2024-136`, `2024-W20-3`, each optionally followed by `T12`,
-    `T1200` and so on. A missing part has its lowest value. Milliseconds since 1970 may have any number of
-    digits.
+    Missing parts get their lowest value. Raises ValueError if it is invalid.
     """
     try:
         return read_timestamp(text)
@@ -95,9 +87,7 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(found: re.Match[str]) -> str:
-    """Return the first day of a year, month or week. A full date is returned as it is. Raises ValueError if
-    the day does not exist.
-    """
+    """Return the first day of a year, month or week. Raises ValueError if the day does not exist."""
     year = int(found[1])
     if found["day"]:
         first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)
@@ -124,9 +114,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Parse a date, or a timestamp that starts with a date. Return the date in the form `2024-02-29`. Raises
-    ValueError.
-    """
+    """Parse a date or the date of a timestamp. Returns it as `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -135,9 +123,7 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Parse a time such as `10:20`, `10:20:30` or `10:20:30.123`. Return the time in the form `10:20:30.123`.
-    Raises ValueError.
-    """
+    """Parse a time such as `10:20`. Returns it as `10:20:00.000`. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

@@ -9,11 +9,9 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component in a document. It has a type and a row, which consists of the component's id and attribute
-    values.
+    """A component in a document: its type and a row with its id and values.
 
-    Two components can be equal even if their ids differ, because an id is derived from the component's
-    position.
+    Equality ignores ids, because ids depend on positions.
     """
 
     __slots__ = ("row", "type")
@@ -23,12 +21,11 @@ class Component:
 
     @property
     def id(self) -> int:
-        """The numeric id, which is derived from the component's position (spec.md 2.2)."""
+        """The numeric id, derived from the component's position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """The attribute values, in the order of `type.attributes`."""
         return self.row[1:]
 
     def __eq__(self, other: object) -> bool:
@@ -45,48 +42,37 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """Return the components in the value of an attribute, as a tuple. The attribute must be a component or a
-    dynamic zone.
-    """
+    """Return the components in the value of a component or dynamic zone."""
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """Yield the path and the component for each component in the value of an attribute.
-
-    `path` is the path of the attribute. In a list, the index of the component is appended to the path. If the
-    attribute does not contain components, nothing is yielded.
-    """
+    """Yield the path and value of each component in an attribute's value."""
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
             yield ((*path, i) if attribute.to_many else path), component
 
 
 def empty_value(attribute: Attribute) -> Any:
-    """Return the empty value for an attribute: () for relations, media and lists of components, and None for
-    all other attributes.
-    """
     listed = attribute.holds_components and attribute.to_many
     return () if listed or attribute.has_targets else None
 
 
 def is_empty(value: Any) -> bool:
-    """Return whether a value is empty: None or ()."""
     return value is None or value == ()
 
 
 def same_values(old: object, new: object) -> bool:
-    """Return whether two values or rows have the same JSON. Unlike ==, this distinguishes between 1, true and
-    1.0.
-    """
+    # Unlike ==, repr distinguishes between 1, true and 1.0.
     if old is new or type(old) is type(new) is str:
         return old == new
     return old == new and repr(old) == repr(new)
 
 
 def identify(*parts: str) -> int:
-    """Derive a 53-bit id from strings. Every clone of a site derives the same id, and a JSON number can
-    represent it exactly.
+    """Derive a 53-bit id from strings.
+
+    It is the same in every clone, and JSON numbers can represent it exactly.
     """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
@@ -98,7 +84,6 @@ class Hashed(str):
     typed: str
 
     def __new__(cls, hashed: str, typed: str) -> "Hashed":
-        """Create an instance from the hash and the password in plain text."""
         made = super().__new__(cls, hashed)
         made.typed = typed
         return made

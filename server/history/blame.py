@@ -1,4 +1,4 @@
-"""Blame: finds the version that last changed each attribute of a document, and each line of a text."""
+"""Blame: finds the version that last changed each attribute, and each line of a text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,16 +10,12 @@ from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MAX_VERSIONS = 500  # Content that is older than this many versions is attributed to the oldest of them.
+MAX_VERSIONS = 500  # Older content is attributed to the oldest of these versions.
 
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed the value of an attribute.
-
-    If the value is a text with several lines, `lines` contains, for each line, the version that last changed
-    the line.
-    """
+    """The version that last changed an attribute, and each line of a multi-line text."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -28,16 +24,15 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """Return the version that last changed each attribute. Attributes without a value are omitted.
+    """Return the version that last changed each attribute that has a value.
 
-    `versions` are the versions of one file with their values, oldest first. Raises LimitError if the budget
-    is exhausted.
+    `versions` contains each version and its values, oldest first. Raises LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
     for version, values in versions:
         if values is None:
-            continue  # If the file is unreadable or deleted, compare the next version with the previous one.
+            continue  # The file is unreadable or deleted, so compare the next version with the previous one.
         for attribute in attributes:
             old, new = previous.get(attribute.name), values.get(attribute.name)
             if is_empty(new):
@@ -52,7 +47,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of a text, each paired with the version that last changed the line."""
+    """Return the lines of a text, each with the version that last changed it."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

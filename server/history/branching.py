@@ -1,4 +1,4 @@
-"""Operations on the branches of a site: list, create, delete and compare branches, and write to them."""
+"""Operations on a site's branches: list, create, delete and compare branches, and write to them."""
 
 import threading
 import unicodedata
@@ -48,38 +48,30 @@ from server.write.context import Context
 
 
 class Branches:
-    """The branches of a site's git repository.
-
-    All methods raise ConflictError if the repository has no commits.
-    """
+    """The branches of a site's git repository. Methods raise ConflictError if it has no commits."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
         self.root = past.site.root
 
     def all(self) -> list[Branch]:
-        """Return all branches, sorted by name."""
         self.past.require_commits()
         return branches(self.root)
 
     def served(self) -> str:
-        """Return the name of the branch that the server serves (the checked-out branch), or "" if no branch
-        is checked out.
-        """
+        """Return the name of the checked-out branch, or ""."""
         return checked_out(self.root)
 
     def get(self, name: str) -> Branch:
-        """Return the branch with this name. Raises NotFoundError."""
         branch = next((branch for branch in self.all() if branch.name == name), None)
         if branch is None:
             raise NotFoundError(f'The branch "{name[:100]}" does not exist')
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch. Raises NotFoundError.
+        """Return the last commit on a branch, or the last fetched one on a remote branch (`origin/main`).
 
-        `name` may also be the served branch on the git remote, such as `origin/main`. In this case, return
-        the last commit that was fetched from there.
+        Raises NotFoundError.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -91,9 +83,7 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid or already identifies a commit, tag or time. Raises
-        ConflictError if a branch has this or a similar name, or if the site already has the maximum number of
-        branches (`branches.max`).
+        Raises ValidationError for an invalid name, and ConflictError for a used name or too many branches.
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
@@ -121,7 +111,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError if there is no such branch, and ConflictError if the branch is checked out.
+        Raises NotFoundError, or ConflictError if it is checked out.
         """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(
@@ -135,9 +125,7 @@ class Branches:
 
 
 def _folded(name: str) -> str:
-    """Return a branch name in a form without differences in case and accents. If two branch names have the
-    same form, some file systems could confuse them.
-    """
+    # Some file systems ignore differences in case and accents.
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
@@ -148,9 +136,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """One document version that differs between two states: how it was changed, and which
-    attributes differ.
-    """
+    """A document version that differs between two states, and the changed attributes."""
 
     type: Type
     document_id: str
@@ -161,9 +147,6 @@ class DocumentChange:
 
 
 def fork_of(past: PastStates, commit: str) -> str:
-    """Return the merge base of a commit and the checked-out branch. Raises ConflictError if the two have no
-    common ancestor.
-    """
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
         raise ConflictError("The branch and the checked-out branch have no common ancestor")
@@ -175,8 +158,7 @@ def changed_documents(
 ) -> list[DocumentChange]:
     """Return the documents that differ between two states, sorted by content type and id.
 
-    Documents and attributes that the actor must not see are omitted, even if only the schema in `before` or
-    the `served` schema hides them.
+    Omits everything that the actor may not see under one of the schemas.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served))
     old, new = dict(differing(before, after)), dict(differing(after, before))
@@ -185,7 +167,7 @@ def changed_documents(
 
 
 def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `state` whose files are missing in `other` or have different content there."""
+    """Yield the documents in `state` whose files are missing or different in `other`."""
     uids = {type_.uid for type_ in state.state.schema.content_types}
     for path, entry in state.known.entries.items():
         document = entry.document
@@ -196,9 +178,7 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """Return the changes between two versions of a document, or None if the viewer can't see any of the
-    changes.
-    """
+    """Return the change between two versions, or None if the viewer can't see any of it."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -224,9 +204,7 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader of earlier document versions on a branch. `head` is the branch's last commit, and `state` is the
-    state at this commit.
-    """
+    """Reader of earlier document versions on a branch, up to the commit `head`."""
 
     past: PastStates
     head: str
@@ -235,7 +213,7 @@ class EarlierVersions:
     def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield a document's versions in one locale, newest first, parsed with the branch's schema.
 
-        At most MAX_SEARCHED_COMMITS commits are searched.
+        Searches at most MAX_SEARCHED_COMMITS commits.
         """
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
@@ -253,11 +231,7 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        """Return the paths of the document's current files.
-
-        If the document has no draft or no published version, also return the path that the missing version
-        would have.
-        """
+        # Includes the path that a missing draft or published version would have.
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
         claimed_paths = [document.path for key in keys for document in claims.get(key, ())]
@@ -266,19 +240,17 @@ class EarlierVersions:
         return tuple(path for path in paths if "\n" not in path)
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
-        """Return the commits that changed any of the given files, newest first."""
         self.past.log.update(self.head)
         return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
 
 
 def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
-    """Yield each path in `paths` at which a commit changed or renamed a file."""
     for change in commit.changes:
         yield from (path for path in (change.path, change.before) if path in paths)
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return when each file was first and last committed, in the same form as `storage.git.times`."""
+    """Return when each file was first and last committed, as in `storage.git.times`."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -295,25 +267,19 @@ MAX_ATTEMPTS = 20  # A write is tried again if another writer moves the branch f
 
 
 class CommittedFiles:
-    """Reader of the files in a commit. A `Changeset` uses it to read files from the commit instead of the
-    disk.
-    """
+    """Reader that lets a `Changeset` read files from a commit instead of the disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature, which contains only the file's size. Return None if the file does not
-        exist.
-        """
         blob = self.blobs.get(path)
         return size_signature(blob.size) if blob else None
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and signature.
 
-        Raises FileNotFoundError, and ConflictError if the file's object is missing because the repository is
-        a partial clone.
+        Raises FileNotFoundError, or ConflictError if a partial clone lacks the content.
         """
         blob = self.blobs.get(path)
         if blob is None:
@@ -324,32 +290,22 @@ class CommittedFiles:
         return data, size_signature(len(data))
 
     def is_below_file(self, path: str) -> bool:
-        """Return whether one of the path's parent folders is a file."""
         return any(folder in self.blobs for folder in folders_above(path))
 
     def listed(self, folders: Iterable[str]) -> Iterable[str]:
-        """Return the paths of all files in the given folders and their subfolders."""
         starts = tuple(f"{folder}/" if folder else "" for folder in folders)
         return (path for path in self.blobs if path.startswith(starts))
 
 
 class BranchWriter:
-    """Writer that commits to branches other than the served one. It is safe for several threads and
-    processes.
-    """
+    """Writer that commits to branches that are not served. Safe for several threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
-        self._lock = (
-            threading.Lock()
-        )  # Only one write at a time, because concurrent writes to a branch would fail.
+        self._lock = threading.Lock()  # Concurrent writes to a branch would fail.
 
     def state(self, name: str, today: Settings) -> State:
-        """Return the current state of a branch. Raises NotFoundError.
-
-        Raises ConflictError if the branch is checked out somewhere, because a write would not update the
-        checked-out files.
-        """
+        # Refuses a checked-out branch, because a write would not update the files in its folder.
         return self.past.answered(self._head(name), today)
 
     def write(
@@ -360,12 +316,9 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Call `prepare` to change files, then commit the changes to the branch, as `Site.write` does for the
-        served branch.
+        """Prepare a write and commit it to a branch, like `Site.write` for the served branch.
 
-        Returns the new state, the result of `prepare`, and the branch's last commit. Raises the errors of
-        `state` and `prepare`, StorageError, and BusyError if other writers moved the branch during every
-        attempt.
+        Returns the new state, the result of `prepare`, and the commit. Raises BusyError after MAX_ATTEMPTS.
         """
         with self._lock:
             for _ in range(MAX_ATTEMPTS):
@@ -383,7 +336,6 @@ class BranchWriter:
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
     ) -> tuple[list[Write], Result]:
-        """Return the files that `write` would change, and the result of `prepare`. Nothing is written."""
         return self._prepare(self._head(name), prepare, request, today)
 
     def _head(self, name: str) -> str:

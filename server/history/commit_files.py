@@ -1,4 +1,4 @@
-"""Readers for the configuration, the documents and the media files in a commit."""
+"""Readers for the configuration, documents and media files in a commit."""
 
 import os
 import tempfile
@@ -31,29 +31,25 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 BATCH_BYTES = 32_000_000  # limit for the files that are in memory at the same time
 
 Blobs = Mapping[str, Blob]
-Facts = Callable[[str, Blob], ImageFacts]  # parameters: the path and blob of a media file
+Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a media file
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries (parsed files) from earlier reads, and the git blob from which each entry was parsed. Both are
-    listed by path.
-    """
+    """Parsed files from earlier reads, and the git blobs from which they were parsed, by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
 
 
 def configuration_files(blobs: Blobs) -> dict[str, Blob]:
-    """Return the files in a commit that contain the site's configuration."""
     return {path: blob for path, blob in blobs.items() if is_configuration(path)}
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
     """Return the site's configuration at a commit.
 
-    Copies the commit's configuration files to a temporary folder. Raises SetupError if the configuration is
-    invalid, StorageError if the disk is full, and GitError.
+    Raises SetupError if it is invalid, StorageError if the disk is full, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -73,7 +69,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
     """Copy a blob to an unnamed temporary file, and return the open file.
 
-    Raises NotFoundError if the clone does not contain the blob, and StorageError if the disk is full.
+    Raises NotFoundError if the clone lacks the blob, and StorageError if the disk is full.
     """
     try:
         with ExitStack() as stack:
@@ -94,9 +90,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse the files in a commit. Return the entries by path, and the number of bytes that were read.
+    """Parse the files in a commit. Return them by path, with the number of bytes that were read.
 
-    If a file and its timestamps have not changed, the file's entry in `known` is reused.
+    Unchanged files in `known` are not parsed again.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -123,9 +119,7 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """Yield the paths of documents and of media descriptions. A described media file may be in a bucket
-    instead of in the commit.
-    """
+    # A media file with a description may be in a bucket instead of in the commit.
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (
@@ -140,9 +134,7 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """Return the known entry for a file if it can be reused, because parsing the file again would produce an
-    identical entry. Otherwise, return None.
-    """
+    # Reused only if parsing the file again would produce the same result.
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
@@ -152,17 +144,13 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry. If its document is identical to the document in `before`, use the existing document
-    object in the returned entry, which saves memory.
-    """
+    # Sharing identical documents saves memory.
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches. The files in a batch have at most BATCH_BYTES in total. A larger file is a
-    batch of its own.
-    """
+    """Group paths into batches of at most BATCH_BYTES. A larger file is a batch of its own."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -195,7 +183,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Cache for the renames of documents in the commits on the served branch. Thread-safe."""
+    """Cache for the renames of documents on the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -203,11 +191,10 @@ class Renames:
         self._lock = threading.Lock()
 
     def are_known(self, state: State) -> bool:
-        """Return whether the result of `of` is cached, so that `of` need not run git."""
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames in all commits up to the last commit that the site has loaded."""
+        """Return the renames in all commits up to the last one that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

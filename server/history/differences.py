@@ -1,7 +1,4 @@
-"""Differences between versions of a document, and the attribute values in each version.
-
-All versions are parsed with the current schema. Values that are invalid in the current schema are dropped.
-"""
+"""Differences between versions of a document, all parsed with the current schema."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -33,14 +30,13 @@ MAX_COMPARED_PAIRS = 1000  # `difflib` compares ranges with fewer pairs of lines
 
 
 class LineMatcher(SequenceMatcher[str]):
-    """Variant of `difflib.SequenceMatcher` that finds matching blocks faster."""
+    """Faster variant of `difflib.SequenceMatcher`."""
 
     def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
         super().__init__(None, before, after, autojunk=False)
         self._texts = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """Return the blocks of equal lines in order, followed by an empty block, as in `difflib`."""
         before, after = self._texts
         blocks = sorted(_blocks(before, after))
         return [*map(Match._make, blocks), Match(len(before), len(after), 0)]
@@ -62,13 +58,13 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Format a range of lines for the `@@` line in a unified diff."""
+    # the format of `@@` lines
     size = end - start
     return f"{start + 1}" if size == 1 else f"{start + bool(size)},{size}"
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines in any order, as (start in `before`, start in `after`, number of lines)."""
+    """Yield blocks of equal lines in any order: start in `before`, start in `after`, number of lines."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -84,7 +80,6 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
             matcher = SequenceMatcher(None, before[start:end], after[new:new_end], autojunk=False)
             yield from ((start + a, new + b, size) for a, b, size in matcher.get_matching_blocks() if size)
         elif depth < MAX_DEPTH and (common_lines := _common_lines(before[start:end], after[new:new_end])):
-            # Split both texts at the common lines.
             places = [(start, new), *((start + a, new + b) for a, b in common_lines), (end, new_end)]
             pending += [(a, a_end, b, b_end, depth + 1) for (a, b), (a_end, b_end) in pairwise(places)]
 
@@ -92,9 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Return how many lines are equal at the start of two ranges. `positions` and `new_positions` contain the
-    ranges' line numbers. If they are in reverse order, the lines at the end of the ranges are compared.
-    """
+    """Count the equal lines at the start of two ranges of line numbers, or at their end if reversed."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -104,10 +97,9 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of positions of equal lines. In both texts, the positions increase from pair to pair.
+    """Return the positions of common lines that are unique in both texts.
 
-    Only lines that occur exactly once in each text are considered. The pairs are the longest common
-    subsequence of these lines.
+    They form a longest common subsequence, in order.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -115,7 +107,7 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
     }
     pairs = [(position, positions[line]) for position, line in enumerate(before) if line in positions]
     ends: list[int] = []  # by length - 1: the smallest last position of a run of that length
-    tails: list[int] = []  # the numbers of the pairs in `ends`
+    tails: list[int] = []  # numbers of the pairs in `ends`
     earlier: list[int] = []  # by pair: the previous pair in its run, or -1
     for number, (_, new) in enumerate(pairs):
         length = bisect_left(ends, new)
@@ -133,9 +125,9 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 # --- differences ----------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# Content type, path, and git object name of a file; the name is "" for the file on disk.
+# Content type, path, and git object name ("" for the file on disk).
 _File = tuple[Type | None, str, str]
-MAX_COMPARED_CHARS = 200_000  # For longer texts, there is no line diff.
+MAX_COMPARED_CHARS = 200_000  # Longer texts have no line diff.
 _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 
@@ -143,9 +135,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """Parsed content of a document's file.
 
-    `values` contains the values by attribute. `unread` contains the names of the data that the current schema
-    can't represent. These are keys that are not attributes (such as `quote.source` in the component `quote`),
-    and attributes whose values have the wrong type.
+    `unread` names the keys that are not attributes, and the attributes with invalid values.
     """
 
     values: Values
@@ -154,9 +144,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change to one attribute: its old value, its new value, and a line diff if the value is a text with
-    several lines.
-    """
+    """Change to one attribute, with a line diff for a multi-line text."""
 
     before: Any
     after: Any
@@ -164,11 +152,9 @@ class Difference:
 
 
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
-    """Parse a document's file. Return None if the file can't be parsed.
+    """Parse a document's file, or return None if it is invalid.
 
-    `type_` is the document's current content type. The file may have belonged to a different content type at
-    that time. An attribute is then returned only if it has the same kind in both content types and was
-    visible in the earlier one.
+    If the file had a different content type then, only visible attributes of the same kind are kept.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -190,9 +176,7 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
-    """Convert content from one content type to another. Only attributes that are visible and have the same
-    kind in both content types are kept.
-    """
+    # Values that the earlier content type hid stay hidden.
     hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
     values = {
         name: content.values[name]
@@ -203,7 +187,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether every value of the old attribute is also valid for the new attribute."""
+    """Return whether every value of the old attribute is valid for the new one."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -214,7 +198,6 @@ def _holds_the_same(old: Attribute, new: Attribute) -> bool:
 
 
 def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[str, ...]:
-    """Return the keys in a file that are not attributes, and the paths of invalid values."""
     known = {*type_.attributes, *reserved_keys(type_)}
     invalid = (one.path for one in reading.wrong if one.rule == "unknown-key" or not one.warning)
     invalid_paths = (".".join(key for key in path if isinstance(key, str)) for path in invalid)
@@ -224,8 +207,7 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield a pair for each version: the document's values before the change, and its values after the
-    change. If the file is missing or unreadable, its values are None.
+    """Yield the values before and after each version's change, or None for a missing or unreadable file.
 
     Raises LimitError if the budget is exhausted.
     """
@@ -235,7 +217,6 @@ def values_of(
 
 
 def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> Iterator[Values | None]:
-    """Yield the values after each version's change, like `values_of`. Raises LimitError."""
     return _read_files(store, [_after(version) for version in versions], budget)
 
 
@@ -248,7 +229,6 @@ def _after(version: Version) -> _File:
 
 
 def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterator[Values | None]:
-    """Yield the values in each file, or None if the file can't be read."""
     files = list(files)
     committed = read_named(store.root, [name for _, _, name in files if name], MAX_FILE_BYTES)
     for type_, path, name in files:
@@ -259,9 +239,7 @@ def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterato
 
 
 def _object_name(commit: str, path: str) -> str:
-    """Return the name with which git identifies a file in a commit (`COMMIT:./PATH`). Return "" if there is
-    no commit or path, or if the path contains a line break.
-    """
+    # git's batch input has one name per line, so a path must not contain a line break.
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
 
 
@@ -281,13 +259,11 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return the content of a document's file at a commit, or on disk if `commit` is "". Return None if the
-    file did not exist.
+    """Return a document's content at a commit, or on disk if `commit` is "". Return None if it did not exist.
 
     - `versions`: all versions of the document, which contain its earlier paths.
     - `current`: the document in the index.
-    - `locale_and_status`: selects one of the document's files.
-    - `may_see`: a function that takes a file's path and returns whether the caller may see the file.
+    - `may_see`: returns whether the caller may see the file at a path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -310,18 +286,12 @@ def content_at(
 def changed_attributes(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """Return the names of the attributes that differ between two versions. Attributes that are hidden from
-    the viewer are omitted.
-    """
     return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 
 
 def differences(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the differences between two versions by attribute, without values that are hidden from the
-    viewer.
-    """
     changed = _differing(attributes, before, after, viewer)
     return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in changed}
 
@@ -329,7 +299,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each attribute whose visible value differs, as (name, old value as JSON, new value as JSON)."""
+    # Compares only what the viewer may see.
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -346,11 +316,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON, without the components and relation targets that the viewer must not see.
-
-    Relations become documentIds, and media become paths. A biginteger becomes a string, as in all responses,
-    because many clients can't represent large numbers.
-    """
+    """Return a value as JSON, without components and relation targets that the viewer may not see."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -359,7 +325,7 @@ def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     if attribute.type == "biginteger":
         return str(value)
     value = viewer.related(attribute, value)
-    # Mask password hashes: the attribute may have been a password in an earlier schema.
+    # The attribute may have been a password in an earlier schema.
     return None if is_empty(value) else mask_hashes(plain(encode(attribute, value)))
 
 
@@ -370,7 +336,6 @@ def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
 
 
 def plain(tree: Any) -> Any:
-    """Convert a parsed tree to plain dicts, lists and strings, which can be serialized as JSON."""
     if isinstance(tree, dict):
         return {str(key): plain(value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -379,9 +344,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the line diff of two texts. Return None if both texts consist of a single line, or if they are
-    too long.
-    """
+    """Return the line diff of two texts, or None if both have a single line or they are too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,6 +1,4 @@
-"""Comparison of which values two schemas hide. If one schema hides a value, the value must not be revealed by
-a response that uses the other schema.
-"""
+"""Comparison of which values two schemas hide, so that neither reveals what the other hides."""
 
 from collections.abc import Iterator
 
@@ -8,12 +6,9 @@ from server.schema.model import Schema, Type
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether a content type may show more under `schema` than under `other`. The result is True in
-    these cases:
+    """Return whether `schema` may show more of a content type than `other`.
 
-    - `other` does not contain the content type.
-    - `other` hides an attribute that `schema` shows. The attribute may be in a component.
-    - The two schemas have different rules about which files are documents or drafts of this content type.
+    This includes different rules about which files are documents or drafts.
     """
     if schema is other:
         return False
@@ -30,9 +25,7 @@ def _rules(type_: Type) -> tuple[object, ...]:
 
 
 def _attributes(schema: Schema, type_: Type, *, visible: bool) -> Iterator[tuple[str, str]]:
-    """Yield the visible attributes of a content type and its components, or the hidden attributes if
-    `visible` is False. Each is paired with the uid of the content type or component that defines it.
-    """
+    """Yield the visible (or hidden) attributes of a content type and its components, as (uid, name)."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         one = waiting.pop()

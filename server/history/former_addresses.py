@@ -1,8 +1,6 @@
-"""Former public addresses of documents, from the commits that renamed a document's file or changed an
-attribute in its address.
+"""Former public addresses of published documents, from git.
 
-Only addresses of published versions are returned. If a version was hidden under the schema at that time, its
-address is not returned either.
+Addresses that the schema at that time hid are not returned.
 """
 
 import re
@@ -32,14 +30,14 @@ from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, decode, parse
 from server.write.renaming.renames import MAX_COMMITS
 
-MAX_VERSIONS = 200_000  # Only this many of the newest versions of files are searched.
+MAX_VERSIONS = 200_000  # Older versions of files are not searched.
 _PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that follow from the path of a file
 _FIXED_NAMES = frozenset(("createdAt", "publishedAt"))  # fields that are assumed not to change
 Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class Version(NamedTuple):
-    """A file in a commit, and the current document that the file contained an earlier version of."""
+    """A file in a commit, and the document that it is an earlier version of."""
 
     commit: str
     path: str
@@ -47,15 +45,11 @@ class Version(NamedTuple):
 
 
 def key_of(document: Document) -> Key:
-    """Return the uid, documentId and locale of a document."""
     return document.type.uid, document.document_id, document.locale
 
 
 class FormerAddresses:
-    """Cache of the former addresses of documents. Thread-safe.
-
-    An address is read from git only once, because commits never change.
-    """
+    """Cache of the former addresses of documents. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -68,10 +62,9 @@ class FormerAddresses:
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return the former addresses in all commits up to `head`, newest first, each with the document that
-        had this address. `types` contains the content types whose former documents may be revealed.
+        """Return the documents' former addresses up to the commit `head`, newest first, with repetitions.
 
-        An address can be listed several times. Raises GitError.
+        `types` are the content types whose former documents may be revealed. Raises GitError.
         """
         if not head:
             return []
@@ -89,7 +82,7 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
-        """Add the addresses of versions to the cache, and remove the addresses of all other versions."""
+        """Add the versions' addresses to the cache, and remove all others."""
         known, self._addresses = self._addresses, {}
         unread: list[tuple[Version, Claim, str]] = []
         for version in versions:
@@ -110,7 +103,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
-    """Yield the versions of documents, newest first. Renames are followed if git is certain about them."""
+    """Yield the versions of documents, newest first. Follows renames that git is certain about."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -132,9 +125,9 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader for the addresses of versions, with the current schema and the current URLs.
+    """Reader for former addresses, with the current schema and URLs.
 
-    `uids` contains the content types whose former documents may be revealed.
+    `uids` are the content types whose former documents may be revealed.
     """
 
     state: State
@@ -148,13 +141,10 @@ class _Reader:
 
     @property
     def settings(self) -> Settings:
-        """The current settings."""
         return self.state.settings
 
     def claim(self, version: Version) -> tuple[Claim, str] | None:
-        """Return what follows from the path of a version, and the URL with placeholders for it. Return None
-        if the version must not be revealed or had no address.
-        """
+        """Return the claim and URL pattern of a version, or None if it must stay hidden or had no address."""
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -168,9 +158,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_shown(self, commit: str, type_: Type) -> bool:
-        """Return whether the schema at a commit hides nothing that the current schema shows. If the content
-        type did not exist then, the current schema decides.
-        """
+        """Return whether the schema at a commit hides nothing that the current schema shows."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -180,7 +168,6 @@ class _Reader:
         return self._may_reveal[key]
 
     def needs_file(self, type_: Type, pattern: str) -> bool:
-        """Whether an address can't be determined from the path of the file alone."""
         return type_.draft_key is not None or not set(names_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
     def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
@@ -188,16 +175,14 @@ class _Reader:
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
-            # If the document's id is written in its file, the id does not depend on the path.
+            # An id in the file does not depend on the path.
             current = self.layout.claim(owner.path)
             by_path = current is not None and current.document_id == owner.document_id
             own["documentId"] = claim.document_id if by_path else owner.document_id
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: Version, claim: Claim, pattern: str, data: bytes) -> str:
-        """Return the address of a version, given the content of its file. Return "" if it had none, because
-        the file is a draft or is invalid.
-        """
+        """Return the address of a version from the content of its file, or "" if it is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in names_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -240,17 +225,16 @@ def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
     return not shows_more(schema, earlier, uid)
 
 
-# A key with a value in the same line, if the value is not continued in the next line.
+# A key with a value in the same line that does not continue in the next line.
 _LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
 _WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
 _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return the lines of a YAML text, or of YAML front matter, that contain the given top-level keys.
-    Parsing these lines has the same result for these keys as parsing the file, and takes less time.
+    """Return the lines of a YAML file or front matter with the given keys, for faster parsing.
 
-    Return None if this is not certain, for example if a value continues on the next line.
+    Returns None if this might change the result.
     """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]

@@ -1,6 +1,4 @@
-"""Path rules at past commits. They determine which document a file contained, according to the schema in the
-commit.
-"""
+"""Path rules at past commits, which determine the document in a file at that time."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -13,8 +11,7 @@ from server.storage.git.log import Commit
 class FormerLayouts:
     """Cache for the path rules at past commits. Thread-safe.
 
-    Only commits that changed the configuration are read. All other commits have the same rules as their
-    parents.
+    Only commits that changed the configuration are read.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -23,16 +20,11 @@ class FormerLayouts:
         self._schemas: dict[str, Schema | None] = {}
 
     def schema(self, commit: str) -> Schema | None:
-        """Return the schema at a commit, or None if the configuration has been invalid in all commits up to
-        this one.
-        """
         self.at(commit)
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if the configuration has been invalid in all commits up
-        to this one.
-        """
+        """Return the path rules at a commit, or None if the configuration has never been valid up to then."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]
@@ -55,9 +47,7 @@ class FormerLayouts:
             return first
         try:
             found = self.past.layout(id_)
-        except (
-            ConflictError
-        ):  # The configuration at this commit is invalid, so the earlier rules still apply.
+        except ConflictError:  # The configuration is invalid, so the earlier rules still apply.
             return first
         known = (layout for layout, _ in inherited if layout is not None and layout.rules == found.rules)
         return next(known, found), found.schema

@@ -1,7 +1,6 @@
 """States of a site at past commits (docs/history.md).
 
-A past state is built from a similar state that is already in memory. Only the documents that differ are
-replaced.
+A past state is built from a similar state in memory.
 """
 
 import logging
@@ -52,12 +51,11 @@ log = logging.getLogger("bifolio")
 # for all cached states in a process, except the current state and one large state
 MAX_BYTES = 128 * 1024 * 1024
 CACHE_BYTES = 2 * 1024 * 1024  # limit in each state, for rendered responses and for search results separately
-_BYTES_PER_FILE = 600  # Approximate memory for each file in a state, in addition to its text.
+_BYTES_PER_FILE = 600  # approximate memory for each file in a state, in addition to its text
 _MAX_CANDIDATES = 4  # A new state is built from one of this many recent states.
-_MAX_NAMES = 256  # Size of the caches for resolved names and for configurations.
+_MAX_NAMES = 256  # size of the caches for resolved names and for configurations
 _BACKOFF_S = 1.0  # pause after an attempt in which no format could be generated
-# These settings affect parsing and rendering, so a past state uses their values at its commit. For all other
-# settings, such as roles and limits, the current values apply.
+# These settings affect parsing and rendering, so a past state uses their values at its commit.
 HISTORIC_KEYS = (
     "name", "locales.default", "locales.available", "api.page_size.default", "api.page_size.max",
     "api.populate_with_pagination", "api.populate", "api.format", "urls", "feeds",
@@ -66,11 +64,10 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """The site's state at one commit, and the files from which the state was built. `size` is its approximate
-    size in bytes.
+    """The site's state at one commit. `size` is its approximate size in bytes.
 
-    `lacking` contains the pictures whose formats (resized variants) do not exist yet. `mark` is the value of
-    `Pictures.mark` at the last check for new formats.
+    - `lacking`: pictures whose resized variants do not exist yet.
+    - `mark`: the value of `Pictures.mark` at the last check for new ones.
     """
 
     commit: str
@@ -85,8 +82,7 @@ class PastState:
 class PastStates:
     """Cache for states at past commits. Thread-safe.
 
-    A state that is larger than the whole cache is stored separately. Only the most recent state of this size
-    is kept.
+    Only one state that is larger than the cache is kept, separately.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -110,27 +106,25 @@ class PastStates:
         self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Return the commit id for a name, which is a commit id, a tag, a branch, or a time such as
-        `2026-11-01`.
+        """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
-        Raises ValidationError if no commit matches, and ConflictError if the site has no commits.
+        Raises ValidationError if none matches, and ConflictError if the site has no commits.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the last commit on a branch, or "" if the branch does not exist.
+        """Return the last commit on a branch, or "" if it does not exist.
 
         Raises ConflictError if the site has no commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Call `find` to resolve a name to a commit, and return the result. The result is cached until a ref
-        in the repository changes.
+        """Resolve a name with `find`, cached until a git ref changes.
 
-        `prefix` distinguishes the cache keys for different functions `find`.
+        `prefix` distinguishes the cache keys of different functions.
         """
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
@@ -152,9 +146,7 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of the files that differ between two commits. If `last` is "", compare the commit
-        `first` with the files on disk.
-        """
+        """Return the paths that differ between two commits, or from the files on disk if `last` is ""."""
         root = self.site.root
         before = read_tree(root, first)
         if last:
@@ -169,14 +161,14 @@ class PastStates:
         return current | deleted | committed_changes
 
     def hold(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it in memory permanently. Raises ConflictError if the
-        configuration is invalid at that commit.
+        """Build the state at a commit and keep it in memory permanently.
+
+        Raises ConflictError if the configuration is invalid at that commit.
         """
         self.held = self.at(commit)
         return self.held
 
     def is_kept(self, commit: str) -> bool:
-        """Return whether the state at a commit is in memory and is up to date."""
         past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
@@ -185,15 +177,11 @@ class PastStates:
         return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
-        """Return all states in memory: first the cached states, least recently used first, then the permanent
-        states.
-        """
+        # least recently used first, then the permanent states
         return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
-        """Return the state at a commit. Raises ConflictError if the configuration is invalid at
-        that commit.
-        """
+        """Return the state at a commit. Raises ConflictError if its configuration is invalid."""
         past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
             return past
@@ -216,16 +204,14 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state that is used to process a request at a commit. It contains the content at that
-        commit, but the current permissions and limits.
-        """
+        """Return the state for a request at a commit: past content, but current permissions and limits."""
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
             self._begin_scaling()
         if cached is None or cached[0] is not past or cached[1] is not today:
             historic = {key: value_of(past.state.settings, key) for key in HISTORIC_KEYS}
             state = replace(past.state, settings=with_values(today, historic))
-            # Drop entries for evicted states, to limit the memory.
+            # Drop evicted states, to limit the memory.
             kept_commits = {past_state.commit for past_state in self._all_known()}
             others = {id_: answered for id_, answered in self._request_states.items() if id_ in kept_commits}
             self._request_states = {**others, commit: (past, today, state)}
@@ -233,7 +219,6 @@ class PastStates:
         return cached[2]
 
     def require_commits(self) -> str:
-        """Return the id of the checked-out commit. Raises ConflictError if the site has no commits."""
         return require_head(self.site.root)
 
     def _make(self, commit: str) -> PastState:
@@ -268,13 +253,11 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Return whether the state lacks picture formats, and formats may have been generated since the last
-        check.
-        """
+        # Formats may have been generated since the last check.
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state after adding all picture formats that exist now. The caller must hold the lock."""
+        """Add the picture formats that exist now. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.lacking)
         for path in past.lacking:
@@ -292,9 +275,9 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file that contains a format (a resized variant) of a picture.
+        """Return the file with a resized variant of a picture.
 
-        If the file has been deleted, return None and start to regenerate the file in the background.
+        If it was deleted, return None and regenerate it in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):
@@ -325,7 +308,6 @@ class PastStates:
             log.exception("the images in past commits can't be scaled; the next request will try again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
-        """Return the path and blob of each picture whose formats have not been generated yet."""
         candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
             candidates |= self._deleted
@@ -335,7 +317,7 @@ class PastStates:
         return pending
 
     def is_as_today(self, path: str, blob: Blob) -> bool:
-        """Return whether the file at `path` on disk has the same content as the blob."""
+        """Return whether a file on disk has the same content as the blob."""
         _, _, committed, entries = self.site.basis()
         if path in committed.changed or self._blobs_of(committed.commit).get(path) != blob:
             return False
@@ -343,30 +325,21 @@ class PastStates:
         return entry is not None and entry.signature == signature_of(self.site.root / path)
 
     def _current(self) -> PastState:
-        """Return the current state. Its `known.blobs` contains only files without uncommitted changes."""
+        # `known.blobs` contains only files without uncommitted changes.
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
         return PastState(committed.commit, state, configuration, KnownEntries(same, entries), 0)
 
     def _blobs_of(self, head: str) -> Blobs:
-        """Return the files in the checked-out commit `head`, by path, each with its git blob. The result is
-        cached.
-        """
         if self._head[0] != head:
             self._head = head, read_tree(self.site.root, head) if head else {}
         return self._head[1]
 
     def schema(self, commit: str) -> Schema:
-        """Return the schema at a commit. Raises ConflictError if the configuration is invalid
-        at that commit.
-        """
         return self._configuration_at(commit).schema
 
     def layout(self, commit: str) -> Layout:
-        """Return the path rules at a commit. Raises ConflictError if the configuration is invalid at that
-        commit.
-        """
         configuration = self._configuration_at(commit)
         return Layout(configuration.schema, configuration.settings)
 
@@ -377,9 +350,7 @@ class PastStates:
         return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES)))
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState | None = None) -> Configuration:
-        """Return the configuration at a commit. If several commits have identical schemas, they share one
-        schema object.
-        """
+        """Return the configuration at a commit. Identical schemas share one object."""
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
         configuration = self._configurations.get(ids)
         if configuration is None:
@@ -399,12 +370,7 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the state in memory from which a new state can be built with the fewest changes: it has the
-        same schema, and the most files in common. Only the current state and the most recent states are
-        compared.
-
-        Return None if none of them has the same schema.
-        """
+        """Return a recent state with the same schema and the most files in common, or None."""
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -427,9 +393,7 @@ class PastStates:
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with small caches. The cache for rendered fragments is shared by all past
-        states.
-        """
+        # Fragments are shared by all past states.
         rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
@@ -438,9 +402,7 @@ class PastStates:
 
 
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
-    """Return the blob of a media file at a commit. Return None if the file on disk is identical
-    to this blob.
-    """
+    # The current file is served from disk.
     blob = past.at(commit).known.blobs.get(path)
     return None if blob is None or past.is_as_today(path, blob) else blob
 
@@ -449,11 +411,9 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tests whether a commit matches both `since` and `author`. If one of them is an
-    empty string, it matches every commit.
+    """Return a function that tests whether a commit is after `since` and by `author`, if given.
 
-    - `since`: a time or a commit. A date means the start of that day. A commit matches only later commits,
-      but not itself.
+    - `since`: a time or a commit. A date means the start of that day.
     - `author`: a part of the author's name, or an email address.
 
     Raises ValidationError if `since` is invalid.

@@ -1,7 +1,6 @@
-"""Dimensions and formats (resized variants) of the pictures in commits. A picture is identified by its bytes.
+"""Dimensions and formats (resized variants) of the pictures in commits.
 
-The results depend only on the bytes, so all workers and commits share them. Missing formats are generated in
-the background, in the same way as for files on disk.
+All workers and commits share them by content. Missing formats are generated in the background.
 """
 
 from functools import partial
@@ -31,10 +30,9 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the properties of the picture in a blob. Raises StorageError if the disk is full.
+        """Return the properties of a picture. Raises StorageError if the disk is full.
 
-        If a file on disk has the same content as the blob, pass the file's signature as `on_disk`. The
-        picture is then read from disk, which is faster.
+        If a file on disk has the same content, pass its signature as `on_disk`, which is faster.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -48,27 +46,24 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return a picture's formats for a response, or None if they have not been generated yet."""
+        """Return a picture's resized variants for a response, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file that contains one format of a picture, or None if the file does not exist."""
         key = self.of(path, blob).key
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
-        """Return whether the picture lacks formats (resized variants) that can be generated."""
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.formats(path, picture) is None
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate a picture's formats. Return False if this fails and should be retried.
+        """Generate a picture's resized variants. Return False if this should be retried.
 
-        For a damaged picture, no formats are generated, but the result is True, because a retry would not
-        help.
+        A damaged picture has no variants, and is not retried.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:
@@ -80,7 +75,6 @@ class Pictures:
             return False
 
     def mark(self) -> int:
-        """Return `ImageCache.mark`, a value that changes when formats are added."""
         return self._image_cache.mark()
 
     def _read(self, blob: Blob, ending: str) -> Picture:

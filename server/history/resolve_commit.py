@@ -1,4 +1,4 @@
-"""Resolution of names to commits. If a name can't be resolved, the error explains the reason."""
+"""Resolution of names to commits. Errors explain why a name can't be resolved."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,6 @@ NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site f
 
 
 def no_repository(root: Path) -> str:
-    """Return the message that explains why a site is not in a git repository."""
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)
@@ -35,7 +34,6 @@ def no_repository(root: Path) -> str:
 
 
 def require_head(root: Path) -> str:
-    """Return the id of the checked-out commit. Raises ConflictError if the site has no commits."""
     head = head_commit(root)
     if not head:
         require_git(root)
@@ -44,16 +42,14 @@ def require_head(root: Path) -> str:
 
 
 def require_git(root: Path) -> None:
-    """Raise ConflictError if git can't read the site's repository. The error contains the reason."""
     if git(root, "rev-parse", "--git-dir") is None:
         raise ConflictError(no_repository(root))
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """Return the commit id for a name. The name is tried as a commit id, a tag, a branch and a time
-    (`2026-11-01`), in this order.
+    """Return the commit id for a commit, tag, branch or time such as `2026-11-01`, tried in this order.
 
-    Raises ValidationError if no commit matches, and ConflictError if the site has no commits.
+    Raises ValidationError if none matches, and ConflictError if the site has no commits.
     """
     head, time = require_head(root), read_time(name)
     commit = find_commit(root, name)

@@ -14,13 +14,7 @@ from server.schema.model import Attribute
 def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
-    """Return the request body that restores the earlier values of some attributes.
-
-    These values are omitted, because a write would reject or misinterpret them:
-    - media files that no longer exist, and relation targets that the viewer may not see
-    - attributes that were passwords
-    - attributes of components that a schema in `Viewer.others` hides
-    """
+    # Values that a write would reject or misinterpret are left out, such as masked password hashes.
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}
     return {name: value for name, value in data.items() if mask_hashes(value) == value}

@@ -25,7 +25,7 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and the document that it contains.
+    """A file that differs from the last commit, and its document.
 
     `type` is None if the file belongs to no content type.
     """
@@ -43,11 +43,10 @@ class ChangedFile:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths to commit. For a renamed file, these are the old and the new path."""
+        # A rename is committed at both paths.
         return tuple(path for path in (self.change.before, self.change.path) if path)
 
     def version(self, head: str) -> Version:
-        """Return the change as an uncommitted version of the document. `head` is the last commit."""
         change = self.change
         after = "" if change.status == "D" else change.path
         before = "" if change.status == "A" else change.before or change.path
@@ -55,11 +54,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes, sorted by path, except files with content that the actor may
-    not see.
+    """Return the files with uncommitted changes that the actor may see, sorted by path.
 
-    To see files that belong to no content type, such as schemas, the actor needs full access. Raises
-    ConflictError if git fails.
+    Files without a content type require full access. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -94,9 +91,7 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Return whether an actor may see all content in a changed file. If the file was renamed, the actor must
-    be allowed to see the file at the old path and at the new path.
-    """
+    # A renamed file must be visible at both paths.
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))
     return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
@@ -107,7 +102,6 @@ def _sees_type(actor: Actor, type_: Type) -> bool:
 
 
 def _owner(state: State, path: str) -> Type | None:
-    """Return the content type to which a path belongs, or None."""
     if path.startswith(f"{UPLOADS}/"):
         return state.schema.types[UPLOAD]
     claim = Layout(state.schema, state.settings).claim(path)
@@ -123,8 +117,7 @@ def commit_changes(
 ) -> str:
     """Commit the current content of some changed files. Return the id of the commit.
 
-    Raises ValidationError if a path has no changes or the message is empty. If the commit fails, raises
-    ConflictError with the message from git.
+    Raises ValidationError for an unchanged path or an empty message, and ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -153,7 +146,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return the content of a file, or the path of a large file. Return None if the file was deleted.
+    """Return the content of a file, the path of a large file, or None for a deleted file.
 
     Raises ConflictError for a symbolic link.
     """

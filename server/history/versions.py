@@ -1,8 +1,4 @@
-"""Versions of a document in git: the commits that changed the document's files, including those before a
-rename.
-
-The history is searched for the document's current paths and for all paths that the document has ever had.
-"""
+"""Versions of a document in git: the commits that changed its files, including those before a rename."""
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -30,7 +26,7 @@ ACTIONS = {
 }  # by git's status letter; all other letters mean an update
 
 
-# A function that returns a change as a caller sees it, or None. The commit is None for an uncommitted change.
+# Returns a change as a caller sees it, or None. The commit is None for an uncommitted change.
 Seen = Callable[[Commit | None, FileChange], FileChange | None]
 
 
@@ -40,7 +36,7 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change to one file of a document in a commit. `commit` is None for an uncommitted change.
+    """One change to one file of a document. `commit` is None for an uncommitted change.
 
     - `type`: the current content type of the document, or None.
     - `parent`: the parent commit, or "" for the first commit.
@@ -60,11 +56,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed. They determine which permissions are required to see the
-    commit.
+    """The kinds of files that a commit changed, which determine who may see it.
 
-    For each content type and draft status, `claims` contains one claim as an example. `others` is set if the
-    commit changed schemas, or content that belongs to no current content type.
+    - `claims`: one example for each content type and draft status.
+    - `others`: whether it changed schemas, or content of no current content type.
     """
 
     claims: tuple[Claim, ...]
@@ -86,7 +81,6 @@ class Timeline:
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
-        """Return the kinds of files that a commit changed, from the cache if possible."""
         subjects = self._subjects.get(commit.id)
         if subjects is None:
             subjects = self._subjects[commit.id] = self._find_subjects(commit)
@@ -115,7 +109,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """Return the timeline up to a commit. If `commit` is "", the timeline ends at HEAD."""
+        """Return the timeline up to a commit, or up to HEAD if `commit` is ""."""
         if commit:
             return self._read(state, commit)
         head, cached = head_commit(self.site.root), self._timeline
@@ -147,11 +141,10 @@ class Versions:
         commit: str = "",
         seen: Seen = _unfiltered,
     ) -> list[Version]:
-        """Return the versions of a document, newest first. Uncommitted changes come before all commits.
+        """Return the versions of a document up to a commit or, without one, with uncommitted changes.
 
-        If `commit` is given, only versions up to that commit are returned, and `state` must be the state at
-        that commit. If a file was renamed from a path that `seen` hides, the file's history starts at the
-        rename.
+        Newest first. `state` is the state at the commit. History before a rename that `seen` hides is
+        omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -181,15 +174,10 @@ class Versions:
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Return whether the document currently exists. A document that exists only as a draft is ignored,
-        unless `drafts` is set.
-        """
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's document, even if the document has been deleted. Return ""
-        if there has never been a document.
-        """
+        """Return the documentId of a single type's current or deleted document, or ""."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -211,9 +199,7 @@ class Versions:
         claim: "partial[Claim | None]",
         seen: Seen,
     ) -> Iterator[Version]:
-        """Yield the uncommitted changes to the files at `paths`. `committed` contains the paths of the files
-        that exist in the last commit.
-        """
+        """Yield the uncommitted changes at `paths`. `committed` contains the paths in the last commit."""
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
@@ -267,10 +253,9 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return the time at which a version was committed. For an uncommitted change, return the time at which
-    the file was last modified.
+    """Return when a version was committed, or when an uncommitted change was last saved.
 
-    Return None for an uncommitted deletion.
+    Returns None for an uncommitted deletion.
     """
     if version.commit is not None:
         return from_seconds(version.commit.authored)
@@ -289,11 +274,9 @@ _UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents, most recently deleted first. Renamed documents and deletions that `seen`
-    hides are not included.
+    """Return the deleted documents that `seen` shows, most recently deleted first. Omits renamed ones.
 
-    The versions of each document start with the default locale. Unless `drafts` is set, only published
-    versions are considered.
+    Their versions start with the default locale, and include drafts only if `drafts` is set.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -313,9 +296,7 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change to each path, as (git's status letter, position of the commit in the timeline,
-    commit).
-    """
+    """Return the last change to each path: git's status letter, position in the timeline, commit."""
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -333,9 +314,7 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield the deletions of files at these paths, each with its position in the timeline. Renames are not
-    included.
-    """
+    """Yield the deletions of files with their positions in the timeline. Omits renames."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -12,10 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor that views earlier versions. `state` determines which relation targets are drafts.
+    """An actor that views earlier versions.
 
-    `others` contains additional schemas. An attribute that is private in one of these schemas is also hidden.
-    When a request reads a branch, `others` contains the served schema and the schema at the commit.
+    `others` contains further schemas, whose private attributes are also hidden.
     """
 
     actor: Actor
@@ -23,30 +22,21 @@ class Viewer:
     others: tuple[Schema, ...] = ()
 
     def attributes(self, type_: Type) -> list[Attribute]:
-        """Return the attributes of a content type whose history the actor may see."""
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether the actor may see the history of an attribute.
-
-        The history is hidden for private attributes, passwords, derived relations, and relations to content
-        types that the actor may not read.
-        """
+        """Return whether the actor may see the history of an attribute."""
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether a schema in `others` hides the attribute."""
         types = (schema.types.get(type_.uid) for schema in self.others)
         found = (one.attributes.get(attribute.name) for one in types if one)
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the relation targets that the actor may see.
-
-        To see targets that are not published, the actor needs the permission to read drafts.
-        """
+        """Return the relation targets that the actor may see."""
         if attribute.type != "relation":
             return targets
         return tuple(

@@ -1,4 +1,4 @@
-"""Strict parsing of simple values in a request body, such as numbers and dates, by attribute type."""
+"""Strict parsing of scalar values in request bodies."""
 
 import math
 import re
@@ -25,11 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return the default value of an attribute. If the attribute has no default, return the empty value for
-    its type.
-
-    If the default is invalid, return None. The default of a password is returned as a hash.
-    """
+    """Return an attribute's default, or its empty value. Passwords are returned as hashes."""
     if attribute.has_default:
         reading: Any = None
         try:
@@ -43,18 +39,12 @@ def default_of(attribute: Attribute) -> Any:
 # The cache saves 0.1 s in each write that uses the default of a password.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """Return the hash of a password's default. The result is cached, because hashing is slow.
-
-    Therefore, several documents can have the same hash. This reveals nothing, because the schema contains the
-    default in plain text.
-    """
+    # Documents may share this hash: the schema contains the default in plain text anyway.
     return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a JSON value as a value of the given attribute. Raises Unreadable if the value is not valid for
-    the attribute's type.
-    """
+    """Parse a JSON value for a scalar attribute. Raises Unreadable if it is invalid."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -86,11 +76,7 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp in a request. It is in ISO 8601 format, or is the number of milliseconds since 1970
-    (as a number or string).
-
-    A timestamp in ISO 8601 format may be incomplete, such as `2024-05`.
-    """
+    """Parse a timestamp, such as `2024-05`, or milliseconds since 1970. Raises Unreadable."""
     tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
@@ -101,17 +87,12 @@ def _parse_timestamp(tree: Tree) -> str:
 
 
 def _to_whole_number(tree: Tree) -> Tree:
-    """Convert a JSON number such as 5.0 to an int. Return all other values unchanged."""
     whole, _, fraction = tree.partition(".") if type(tree) is Plain else ("", "", "")
     return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the strings in a request body that are values of JSON attributes and look like a JSON object or
-    list. Strings in components are included.
-
-    `read_scalar` parses these strings as JSON.
-    """
+    """Yield the strings in JSON attributes that look like a JSON object or list."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree
@@ -126,12 +107,11 @@ def _parse_form_value(tree: Tree) -> Tree:
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # The string is not JSON, so use the string itself.
+            pass  # The string is not JSON, so use it as it is.
     return tree
 
 
 def shown(tree: Tree) -> Any:
-    """Return a value in a short form, for quoting in error messages."""
     if isinstance(tree, str | int | float | bool) or tree is None:
         return tree[:200] if isinstance(tree, str) else tree
     return "a list" if isinstance(tree, list) else "an object"

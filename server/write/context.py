@@ -1,4 +1,4 @@
-"""Context of a change: the current state of the site, and the files as they will be after the change."""
+"""Context of a change: the site's current state and the files after the change."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,8 +26,7 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-# limit for the number of files that one write changes, including the files of documents that it changes
-# through relations
+# Includes documents that change only through relations.
 MAX_FILES = 1000
 TOO_MANY_FILES_MESSAGE = (
     f"This write would change more than {MAX_FILES:,} files; change fewer relations at once"
@@ -39,12 +38,9 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The document versions on which a write was based when it was first prepared, in the order in which they
-    were looked up.
+    """The document versions on which the first attempt of a write was based.
 
-    The settings can require that a git remote accepts each write. If another machine's write is accepted
-    first, this write must be prepared again. The current versions are then compared with the versions
-    recorded here.
+    If another machine's write is accepted first, a retry compares the current versions with these.
     """
 
     def __init__(self) -> None:
@@ -62,14 +58,12 @@ class FirstSeen:
             self._versions.clear()
 
     def again(self) -> None:
-        """Stop recording: all later preparations are compared with the versions that have been recorded so
-        far.
-        """
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions that were looked up at the same point of the first preparation. During the
-        first preparation, record and return `current`, the current versions.
+        """Return the versions that the first attempt looked up at the same point.
+
+        The first attempt records `current`.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -80,14 +74,11 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The input and the result of one change. `snapshot` is the current state, and `now` is the current time.
+    """Input and result of one change. The new contents of files go into `changeset`.
 
-    The change adds the new contents of files to `changeset`.
-
-    - `touched` contains the path of each file that the change writes or deletes, with the document that was
-      in the file before.
-    - `recent` yields earlier versions of a document in a locale, newest first.
-    - `first` contains the versions on which the change was based when it was first prepared.
+    - `recent`: yields earlier versions of a document in a locale, newest first.
+    - `first`: the versions on which the first attempt was based.
+    - `touched`: maps written or deleted paths to the documents that they contained before.
     """
 
     snapshot: Snapshot
@@ -100,7 +91,7 @@ class Context:
     touched: dict[str, Document | None] = field(default_factory=dict)
     # the `touched` of each earlier step of the same change
     _outer: tuple[dict[str, Document | None], ...] = ()
-    # for each path, the text of the file and its parsed values
+    # text and parsed values by path
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)
 
     @property
@@ -108,10 +99,9 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for a separate, later change that is based on the result of this one. Both changes
-        use the same changeset.
+        """Return a context for a later, separate change that is based on this one.
 
-        For the later change, the documents that this change replaces are earlier versions (see `recent`).
+        Both use the same changeset.
         """
         if not self.touched:
             return self
@@ -122,11 +112,7 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return a context for the next step of the same change. The step is based on the result of the steps
-        so far.
-
-        Files that the next step changes are added to `touched` in both contexts.
-        """
+        # A step's paths are added to `touched` in both contexts.
         if not self.touched:
             return self
         return replace(self.after(), recent=self.recent, _outer=(*self._outer, self.touched))
@@ -144,17 +130,15 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Whether the change affects published content, which is the case if one of its files contained a
-        published version or will contain one.
-        """
+        # The files after the change may also contain published versions.
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return the published version and the draft of a document in a locale.
+        """Return the published version and the draft of a document.
 
-        The draft is None if it has no file of its own. It is then identical to the published version.
+        The draft is None if it has no file of its own.
         """
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -163,10 +147,9 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the version of a document with the given status. Return None if this version has no file of
-        its own.
+        """Return the version with this status, or None if it has no file.
 
-        Raises ConflictError if more than one file contains this version.
+        Raises ConflictError if several files contain it.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -176,18 +159,16 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys that must change in a document's file so that the file contains the values `new`,
-        with their new values.
-        """
+        """Return the keys to change in a document's file so that it contains the values `new`."""
         old = values_of(document)
         if same_values(old, new):
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return the parsed content of a document's file, by attribute name.
+        """Return the parsed content of a document's file.
 
-        Raises ConflictError if the file can't be read.
+        Raises ConflictError if the file can't be parsed.
         """
         with unreadable(document.path):
             text = self._text(document)
@@ -198,14 +179,15 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file after changes to some attributes. The file itself is not
-        changed. Raises ConflictError.
+        """Return the text of a document's file after changing some attributes.
+
+        Raises ConflictError if it can't be parsed.
         """
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
-            # Write an explicit null, because an empty body would be read as the attribute's default.
+            # An empty body would be read as the attribute's default, so write an explicit null.
             keys = {**keys, body.name: WRITTEN_NULL}
         with unreadable(document.path):
             return change_text(document.path, self._text(document), type_.body, keys)
@@ -216,18 +198,10 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change keys in the file of a document that changes only because another document was written.
-
-        The document's timestamps stay the same.
-        """
+        # The timestamps stay the same, because only another document was written.
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:
-        """Set the text of a file that contains a different document than the one in the request.
-
-        `old` is the document that is in the file now. Raises ValidationError if the write changes too many
-        files.
-        """
         self._refuse_too_many(path)
         self._put(path, text, old)
 
@@ -244,10 +218,9 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of the file for a version of a document. The file must either be new, or contain one
-        of the `known` versions.
+        """Set the text of a document's file, which must be new or contain one of the `known` versions.
 
-        Raises ConflictError if the file contains a different document or can't be read.
+        Raises ConflictError if it contains a different document or can't be parsed.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
@@ -257,16 +230,11 @@ class Context:
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
-        """Delete the file of a document version. Raises ConflictError if the file can't be read."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Delete the file of a document that is not the one in the request.
-
-        Raises ValidationError if the write changes too many files.
-        """
         self._refuse_too_many(document.path)
         self.remove(document)
 
@@ -279,9 +247,7 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert a syntax error in the file at `path` to a ConflictError that contains the
-    path.
-    """
+    """Context manager: convert a syntax error in a file to a ConflictError that contains its path."""
     try:
         yield
     except SyntaxProblem as error:
@@ -290,5 +256,4 @@ def unreadable(path: str) -> Iterator[None]:
 
 
 def values_of(document: Document) -> Values:
-    """Return the values of a document's attributes, by attribute name."""
     return dict(zip(document.type.attributes, document.values, strict=True))

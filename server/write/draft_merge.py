@@ -1,14 +1,6 @@
-"""Draft merge: how a change affects the draft and the published version of a document in a locale.
+"""How a change affects the draft and the published version of a document.
 
-- Normally, a change that publishes starts from the draft, if there is one. The draft's changes are published
-  too, and the draft's file becomes the published file.
-- An author without permission to read drafts must not publish a draft's changes. Such an author's change
-  starts from the published version, and is applied to the draft separately.
-- A change to a draft starts from the draft. If there is no draft, it starts from the published version and
-  creates a draft.
-- If a draft becomes identical to the published version, the draft is removed.
-
-`documents.three_way_merge` merges two changes to the same attribute.
+Publishing includes the draft's changes, unless the author may not read drafts.
 """
 
 from dataclasses import dataclass
@@ -28,10 +20,9 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """The versions of a document in a locale to which a change is applied.
+    """The versions to which a change is applied.
 
-    `draft` is the draft that the change edits or publishes. `hidden_draft` is a draft that the author of the
-    change is not permitted to read, so the change must not publish it.
+    `hidden_draft` is a draft that the author may not read, so it stays a draft.
     """
 
     published: Document | None
@@ -40,18 +31,14 @@ class DraftMerge:
 
     @property
     def base(self) -> Document | None:
-        """Return the version from which the change starts. Return None if there is only a hidden draft."""
+        # None if there is only a hidden draft.
         return self.draft or self.published
 
 
 def plan_merge(
     published: Document | None, draft: Document | None, *, of_draft: bool, blind: bool
 ) -> DraftMerge:
-    """Return the versions to which a change is applied.
-
-    `published` and `draft` are the existing versions. `of_draft` is set if the change writes a draft and
-    publishes nothing. `blind` is set if the author of the change is not permitted to read drafts.
-    """
+    # A blind author must not publish the draft's changes.
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
     return DraftMerge(published, draft)
@@ -65,10 +52,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the file of the draft. If there is no such file, it is created. If the values have
-    not changed, nothing is written.
+    """Write new values to the draft's file, and create it if necessary.
 
-    If `always` is set, unchanged values are written too, with a new updatedAt.
+    Unchanged values are only written if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -94,10 +80,9 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish new values. If there is a draft, its file becomes the published file. If there is no draft and
-    the values have not changed, nothing is written.
+    """Publish new values. A draft's file becomes the published file.
 
-    If `always` is set, unchanged values are written too, with a new updatedAt.
+    Unchanged values are only written if there is a draft or `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -119,10 +104,7 @@ def write_published(
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:
-    """Record that nothing is written because the files of these versions already contain the new values.
-
-    The change is prepared again if one of the files turns out to have been edited by hand in the meantime.
-    """
+    # If one of these files was edited by hand in the meantime, the change is prepared again.
     for document in versions:
         if document is not None:
             context.changeset.rely_on(document.path)
@@ -139,11 +121,6 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Delete the draft's file if the draft is identical to the published version. Return whether it was
-    identical.
-
-    `edited` contains the values of the draft, and `live` contains the published values.
-    """
     if draft is None or not same_values(live, edited):
         return False
     if draft.path != published.path:

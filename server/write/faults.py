@@ -1,4 +1,4 @@
-"""Faults in a request body, and the error response that lists all of them."""
+"""Faults in a request body, and the error response that lists them."""
 
 import json
 import math
@@ -16,10 +16,10 @@ from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
 
 MAX_FAULTS = 100  # maximum number of faults in one error
-MAX_QUOTED_VALUES = 100  # Lists and objects that contain more values than this are not quoted.
-MAX_QUOTE_CHARS = 2000  # Quoted values are truncated after this many characters.
-UNSAID: Any = object()  # value of a fault if the body contains no value at the fault's path
-# Clients rely on Strapi's messages. For faults in requests, these replace the messages used for files.
+MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
+MAX_QUOTE_CHARS = 2000  # Longer quotes are truncated.
+UNSAID: Any = object()  # value of a fault if the body contains no value at its path
+# Clients rely on these messages of Strapi, which replace the messages for files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -30,9 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a request body: the path of the invalid value, the error message (without the path), and
-    the value.
-    """
+    """An invalid value in a request body, with its path and an error message that omits the path."""
 
     path: KeyPath
     sentence: str
@@ -40,17 +38,15 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """Return an error that lists the given faults with their paths. The list is limited to MAX_FAULTS."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error for a request body in the form that Strapi uses. The faults are in the order of the
-    attributes in the schema.
+    """Return the error for a request body in Strapi's form, in the order of the schema.
 
-    If the body contains a value at the path of a fault, the error quotes that value.
+    It quotes the invalid values.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -89,9 +85,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a request body, with the attribute and the value at this path. `order` is the path's position
-    in the schema, which is used for sorting.
-    """
+    """A path in a request body, with its attribute and value. `order` is its position in the schema."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -114,9 +108,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """Return the value at this path in a form that can be quoted in an error. For a password, return
-        None.
-        """
+        # Never quote a password.
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -133,11 +125,6 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """Return the type of the component in `tree`, which is the value of an attribute or an item in it.
-
-    `listed` is set if `tree` is an item in a list. Return None if `tree` is not a component, or is a whole
-    list in a dynamic zone.
-    """
     if attribute is None or not attribute.holds_components:
         return None
     if attribute.component:
@@ -149,10 +136,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value in a form that can be quoted in an error. Long values are truncated.
-
-    If a number was sent as a string, it is quoted as a number.
-    """
+    """Shorten a value for quoting in an error. Numbers that were sent as strings become numbers."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

@@ -1,6 +1,4 @@
-"""Parsing of the values of media attributes in a request body: one file, a list, or files to add and
-remove.
-"""
+"""Parsing of media attributes in request bodies: one file, a list, or `connect`, `disconnect` and `set`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, require_known_operations
 
-# Further keys that media files have in Strapi. Clients may send them back to Bifolio, which ignores them.
+# Further keys of media files in Strapi. Clients may send them back.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -25,23 +23,18 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for the values of media attributes in a request body. Media files are looked up in `snapshot`,
-    and faults are appended to `faults`.
-    """
+    """Parser for media attributes in a request body. It appends errors to `faults`."""
 
     snapshot: Snapshot
-    locale: str  # the site's default locale, which is the locale of all media files
+    locale: str  # the default locale of the site, which all media files have
     faults: list[Fault] = field(default_factory=list)
-    # The keys are numeric ids, as strings. Filled when a file is first looked up by its numeric id.
+    # files by numeric id, filled at the first lookup
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Parse the value of a media attribute. Return the upload paths of the attribute's files after the
-        change.
+        """Return the upload paths in a media attribute after applying `value` to the current paths.
 
-        `current` contains the upload paths of the attribute's current files. Raises ValidationError if an
-        object contains a key that is neither a key of media files nor an operation (`connect`, `disconnect`
-        or `set`).
+        Raises ValidationError for unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)
@@ -52,9 +45,7 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Return the upload paths after the operations in `value`. If there is a `set`, only `set` is
-        applied; otherwise, `disconnect` and `connect` are applied.
-        """
+        # Without `set`, apply `disconnect` and `connect`.
         require_known_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
@@ -66,10 +57,9 @@ class MediaInput:
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """Return the upload paths of the media files that a value refers to, without duplicates.
+        """Return the upload paths of the files in a value, and record a fault for each missing file.
 
-        If `known` is set, an object with an unknown key raises ValidationError. A file that does not exist is
-        reported as a fault. If `must_exist` is not set, unknown numeric ids are ignored instead.
+        With `known`, unknown keys raise ValidationError. Without `must_exist`, numeric ids may be unknown.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):
@@ -92,9 +82,7 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the upload path of the media file with a numeric id or documentId. Return None if there is
-        no such file.
-        """
+        """Return the upload path of the file with a numeric id or documentId, or None."""
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

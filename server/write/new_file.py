@@ -1,4 +1,4 @@
-"""The file for a new version of a document: its path and its content."""
+"""Creation of the file for a new version of a document."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _DEVICE_NAMES = frozenset(
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Create the file for a version of a document at the given path."""
+    """Create the file for a version of a document."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,20 +38,15 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return an unused path for the file of a new document. Raises ConflictError if no path is free.
-
-    The file of a single type has the type's singular name. For a collection type, the file name is the first
-    of these that is available: the name that `options.fileName` specifies, the value of the uid attribute,
-    `otherwise`, the document's id. If the name is already used, the document's id is appended. A private uid
-    is not used, because callers who may not read private values can see file names.
-    """
+    """Return an unused path for a new document's file. Raises ConflictError if there is none."""
     type_ = address.type
+    # Callers who may not read private values can see file names.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
     uid = next((values[a.name] for a in uids), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
-    # Convert to lower case, because some file systems ignore case.
+    # Some file systems ignore case.
     named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
@@ -65,7 +60,7 @@ def free_path(
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:
-    """Whether a file with this name already exists for any locale, status or file format."""
+    # The name must be free in all locales, statuses and file formats.
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
@@ -81,11 +76,8 @@ def _is_path(text: str, folders: int) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a uid can be a file name on every operating system, and needs no quotes in a shell.
-
-    Only ASCII characters are allowed, because file systems encode all other letters in different ways. The
-    check is necessary because the uid of a draft can be any string.
-    """
+    # A draft's uid can be any string, but a file name must be valid on every operating system. Letters
+    # outside ASCII are encoded differently by different file systems.
     return (
         len(text) <= MAX_NAME_BYTES
         and _NAME.fullmatch(text) is not None

@@ -1,10 +1,4 @@
-"""Changes to relations that are stored in the files of other documents.
-
-A relation is stored in the files of its owning side, and the other side is derived from these files. If a
-request writes the derived side, the files of the owning side are changed, in the request's locale and status.
-Other files are also changed if a target may belong to only one document: the target is then removed from all
-other documents.
-"""
+"""Changes to relations that are stored in the files of other documents (the owning side)."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
@@ -24,12 +18,10 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Writer of relations in the files of other documents, in one locale.
+    """Writer for relations in the files of other documents, in one locale.
 
-    `drafts_only` means that the request writes a draft. `blind` means that the author is not permitted to
-    read drafts. A blind request publishes only the relations that it contains, and not other relations that
-    are in drafts. The document in the request is skipped, because its own write stores its relations to
-    itself.
+    - `drafts_only`: whether the request writes a draft.
+    - `blind`: whether the author may not read drafts. Then only the relations in the request are published.
     """
 
     context: Context
@@ -38,17 +30,10 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return a Relinker for further relations, in the given locale. It is based on the changes so far."""
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Change a derived relation of a document, by changing the files of the documents on the owning side.
-
-        `links` is the change in the request. If the request publishes the document, changes to this relation
-        that exist only in drafts of the owning documents are published too. If the document's content type
-        has no drafts, the document is always published. The owning documents in the request then refer to it
-        in both their draft and their published version, even if the draft already did.
-        """
+        """Change a relation that is stored in the related documents' files."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         ordered = links.apply(current, to_many=attribute.to_many)
@@ -73,10 +58,7 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a derived relation of a document that was just published.
-
-        After that, the published version of an owning document refers to the document if the draft does.
-        """
+        """Publish a relation that is stored in the related documents' files, as it is in their drafts."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
@@ -84,10 +66,9 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Change the published versions of the owning documents. A document in `drafts` refers to `target`
-        afterwards, and all other documents do not.
+        """Update published documents: those in `drafts` refer to `target`, others don't.
 
-        The documents in `but` are skipped.
+        Skips those in `but`.
         """
         if not owner.draft_publish:
             return
@@ -104,9 +85,7 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """Remove the new targets of a one-to-one or one-to-many relation from all other documents, because in
-        such a relation, a target may belong to only one document.
-        """
+        # In these relations, a target may belong to only one document.
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 
@@ -123,10 +102,7 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Also remove the targets from documents in other locales, if the targets are not localized.
-
-        The documents in `kept` are skipped.
-        """
+        # A target without localization belongs to only one document across all locales.
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
@@ -170,7 +146,7 @@ class Relinker:
                 continue
             current = tuple(document.get(attribute.name))
             new = _with(current, add, attribute) if add is not None else _without(current, remove)
-            # Only the draft may change, so create one.
+            # The published version must not change, so create a draft.
             if only_draft and document is published and new != current:
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}

@@ -1,7 +1,6 @@
-"""Hashing of the passwords in request bodies.
+"""Hashing of passwords in request bodies.
 
-Passwords are hashed before the write lock is acquired, because hashing is slow and all other writes wait for
-the lock.
+Hashing is slow, so it happens before the write lock is acquired.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +17,9 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the data from request bodies, with all passwords hashed.
+    """Hash the passwords in request bodies.
 
-    `bodies` contains a content type and data for each body. Raises ValidationError if there are more than
-    MAX_PASSWORDS passwords, and BusyError if too many other passwords are being hashed.
+    Raises ValidationError if there are too many, and BusyError if the server is already hashing too many.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -38,11 +36,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each value in the data of a request body, together with its attribute. Values in components are
-    included.
-
-    Unknown keys are skipped.
-    """
+    """Yield the values in a request body with their attributes, including those in components."""
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:
@@ -72,8 +66,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # A string with unprintable characters may be an invalid password. It is not hashed here: validation
-        # rejects it or hashes it later.
+        # Such a string may be invalid. Validation rejects it or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

@@ -1,8 +1,6 @@
-"""Hashes of document versions, against which the `If-Match` header is checked.
+"""Hashes of document versions, which are compared with the `If-Match` header.
 
-The hash of a version is computed from all of the document's values, including private ones, and from a secret
-key. Without the key, clients can't check whether they have guessed a private value. The key is derived from
-the session secret with a slow function, so that even a weak secret is hard to guess.
+They depend on a secret key, so that clients can't use them to guess private values.
 """
 
 import secrets
@@ -12,19 +10,16 @@ from hashlib import blake2b, scrypt
 from server.documents.document import Document
 from server.errors import PreconditionError, ValidationError
 
-# With this salt, the key is different from all other keys that are derived from the session secret.
+# Makes this key different from other keys that are derived from the session secret.
 _SALT = b"bifolio versions"
-# With this cost, deriving the key takes 40 ms and 16 MB of memory.
+# Deriving the key takes 40 ms and 16 MB of memory, so that even a weak secret is hard to guess.
 _SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}
-MAX_IF_MATCH_CHARS = 8192  # Longer headers are rejected, to limit the time for comparisons.
+MAX_IF_MATCH_CHARS = 8192  # Limits the time for comparisons.
 _secret = secrets.token_hex(32)  # random for this process, unless `use_key` sets it
 
 
 def use_key(secret: str) -> None:
-    """Set the session secret from which the key for the hashes is derived.
-
-    All processes with the same secret compute the same hashes.
-    """
+    # Processes with the same secret compute the same hashes.
     global _secret
     _secret = secret
 
@@ -32,23 +27,20 @@ def use_key(secret: str) -> None:
 # The cache saves 45 of 50 ms in a write.
 @lru_cache(maxsize=1)
 def _key_of(secret: str) -> bytes:
-    """Derive the key for the hashes from the session secret.
-
-    The key is derived when it is first used, so that the server starts without this delay.
-    """
+    # This is slow, so it waits for the first use.
     return scrypt(secret.encode(), salt=_SALT, dklen=32, **_SCRYPT_COST)
 
 
 def version_of(document: Document) -> str:
-    """Return the hash of a document's values. It is the part of the document's entity tag before the dot."""
+    # Includes private values.
     values = repr(document.row).encode(errors="surrogatepass")
     return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
 
 
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
-    """Raise PreconditionError if the `If-Match` header does not contain the current version of the document.
+    """Raise PreconditionError if `If-Match` does not match the document.
 
-    If `tell` is set, the error includes the current version.
+    With `tell`, it contains the current version.
     """
     if if_match is None:
         return
@@ -59,10 +51,7 @@ def require_match(if_match: str | None, document: Document | None, *, tell: bool
 
 
 def is_named(if_match: str, document: Document) -> bool:
-    """Whether the `If-Match` header contains the version of `document`. The header `*` matches every version.
-
-    Raises ValidationError if the header is too long.
-    """
+    # "*" matches every version.
     if if_match.strip() == "*":
         return True
     return version_of(document) in _versions_of(if_match)

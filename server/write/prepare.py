@@ -1,12 +1,6 @@
-"""Preparation of write requests. A write request is checked against the current site, and converted to the
-new content of files.
+"""Preparation of write requests: checks each request and adds new file contents to the context's changeset.
 
-Each function receives a request and a context, adds the changed files to `context.changeset`, and returns the
-id of the document. `Site.write` calls the function. If the site has changed in the meantime, `Site.write`
-calls it again with a new context.
-
-All functions raise ValidationError for data that the schema does not allow. They raise PreconditionError if
-`If-Match` does not match the current version and the changes can't be merged.
+If the site changes in the meantime, `Site.write` prepares a request again.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,37 +37,27 @@ Prepare = Callable[[WriteRequest, Context], str]
 
 
 def create(request: WriteRequest, context: Context) -> str:
-    """Create a document of a collection type. Return its id."""
     written = _writer(request, context).create(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def update(request: WriteRequest, context: Context) -> str:
-    """Change a version of a document. Raises NotFoundError if the document does not exist."""
     written = _writer(request, context).update(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """Set the values of a single type's document, and create the document if it does not exist."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """Delete a document in the locales in the request. Return the document's id, or "" if it did not exist.
-
-    Unknown locales are ignored.
-    """
+    # Unknown locales are ignored.
     address = _with_current_type(request.address, context)
     return _writer(request, context).delete(_check_match(request, address, context), request.locales)
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
-    """Unpublish a document in the locales in the request.
-
-    Raises NotFoundError if the document exists in none of these locales.
-    """
     address = _matched_draft_address(request, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
@@ -81,10 +65,6 @@ def unpublish(request: WriteRequest, context: Context) -> str:
 
 
 def discard(request: WriteRequest, context: Context) -> str:
-    """Discard the drafts of a published document in the locales in the request.
-
-    Raises NotFoundError if the document does not exist, and ValidationError if there is no draft to discard.
-    """
     address = _matched_draft_address(request, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
     publication.discard(context, address.type, document_id, request.locales, blind=blind)
@@ -92,10 +72,9 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare several writes in order. Each write is based on the results of the earlier writes.
+    """Prepare several writes in order.
 
-    For each write, return the id of the document, and whether the write was merged with someone else's
-    change.
+    For each, return the document's id and whether it was merged with another change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -106,9 +85,6 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """Prepare a single write. The result has the same form as the result of `batch`, but errors do not
-    contain the number of an operation.
-    """
     [(prepare, operation)] = request.operations
     return (_with_merge_flag(prepare, operation, context),)
 
@@ -119,12 +95,7 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    """Return `written`. Raise ForbiddenError if the caller may only write drafts, but the write changes
-    published content.
-
-    A change to a draft can affect published content through a relation that is stored in the file of another
-    document. For example, the content type of that document may have no drafts.
-    """
+    # Through a relation, a draft can change published content in another document's file.
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
     return written
@@ -180,11 +151,8 @@ def _reading(request: WriteRequest, address: Address, context: Context, *, versi
 
 
 def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
-    """Whether the caller may read everything that a merge of the request compares.
-
-    If not, the request is not merged. Otherwise, the caller could find out with a guessed value whether it
-    conflicts with a value that the caller may not read.
-    """
+    # Without this check, the caller could find out whether a guess conflicts with a value that it may not
+    # read.
     reading = _reading(request, address, context, versions=_reads_version(request, address))
     return reading.covers(address.type, request.data)
 
@@ -192,11 +160,9 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version on which a change was first based, if another machine has changed the document since
-    then.
+    """Return the version on which the first attempt was based, or None if it is still current.
 
-    Return None if there was no such change, or during the first preparation. Raises OvertakenError if the
-    version was created or deleted since then.
+    Raises OvertakenError if the document was created or deleted since then.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -226,9 +192,9 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """Check `If-Match`, and return the address in the request.
+    """Check `If-Match`.
 
-    Raises OvertakenError if another machine has changed the document since the first preparation.
+    Raises OvertakenError if another machine changed the document since the first attempt.
     """
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
@@ -241,10 +207,9 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check `If-Match`, and return the address in the request with the document's id added.
+    """Check `If-Match`, and return the address with the document's id.
 
-    Raises NotFoundError if the document exists in none of the requested locales. Raises ConflictError if its
-    content type no longer has drafts.
+    Raises NotFoundError if the document does not exist, and ConflictError if its type has no drafts.
     """
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
@@ -260,12 +225,7 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that the client has edited, if the document has been changed since. The request must
-    then be merged with the later changes.
-
-    Return None if no merge is necessary, or if the caller is not permitted to read everything that the merge
-    would compare.
-    """
+    """Return the version that the client edited if the request must be merged with later changes, or None."""
     current = _current(address, context)
     if request.if_match is None or current is None or is_named(request.if_match, current):
         return None
@@ -279,12 +239,7 @@ def _address(request: WriteRequest, context: Context) -> Address:
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """Return an address in which the content type comes from the current schema. The schema may have changed
-    since the request was parsed.
-
-    Raises NotFoundError if the content type no longer exists. Raises ConflictError if the settings or schemas
-    have changed and no longer allow the address.
-    """
+    # The schema may have changed since the request was parsed.
     address = _with_current_type(address, context)
     _require_fit(address, context)
     return address
@@ -298,7 +253,6 @@ def _with_current_type(address: Address, context: Context) -> Address:
 
 
 def _require_fit(address: Address, context: Context) -> None:
-    """Raise ConflictError if the settings or schemas have changed and no longer allow the address."""
     known_locales = (
         context.settings.locales.default,
         *(context.settings.locales.available if address.type.localized else ()),
@@ -308,11 +262,7 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """Return the version that a GET request to this address returns. `If-Match` is compared with this
-    version.
-
-    Return None for a new document.
-    """
+    # `If-Match` is compared with the version that a GET request returns.
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)
     if address.type.kind != "singleType":

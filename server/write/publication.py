@@ -1,4 +1,4 @@
-"""Two actions on documents: discarding a draft, and unpublishing a document, which makes it a draft again."""
+"""Discarding drafts and unpublishing documents."""
 
 from collections.abc import Iterable
 
@@ -22,11 +22,7 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
 
-    Attributes that all locales share get their published values again, including in the drafts for other
-    locales. Relations that are stored in other documents are not changed. Raises ValidationError if the
-    document is not published in these locales, or if there is no draft to discard. `blind` is set if the
-    caller is not permitted to read drafts. In this case, a missing draft raises no error, because the error
-    would reveal whether a draft exists.
+    Raises ValidationError if nothing is published or, unless `blind` is set, if there is no draft.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -45,7 +41,6 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
 
 
 def _shared(type_: Type, published: Document, draft: Document) -> Values:
-    """Return the published values of the shared attributes whose values in the draft are different."""
     live, edited = values_of(published), values_of(draft)
     names = (a.name for a in type_.attributes.values() if type_.localized and not a.localized)
     return {name: live[name] for name in names if not same_values(live[name], edited[name])}
@@ -54,10 +49,7 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Write the published values of shared attributes to the drafts in other locales.
-
-    `discarded` are the locales whose drafts are discarded.
-    """
+    """Write the published values of shared attributes to the drafts in other locales."""
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -72,10 +64,9 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in the given locales. Existing drafts are not changed.
+    """Unpublish a document in the given locales, keeping its drafts.
 
-    Raises ConflictError if two files contain the published version, or if the file with the published version
-    can't be changed.
+    Raises ConflictError if two files contain the published version, or if its file can't be changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
@@ -88,9 +79,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Convert the file of the published version to a draft, either by renaming the file or by setting its
-    draft key.
-    """
+    """Turn a published file into a draft, by renaming it or setting its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

@@ -1,8 +1,6 @@
-"""Whether a caller may read everything in an attribute.
+"""Checks whether a caller may read everything in an attribute.
 
-The response to a write must not depend on values that the caller may not read. A merge compares the values of
-all attributes in the body, so it is only possible if the caller may read all of them. Any other attribute in
-the body is a guess: the file is always written, even if no value changes.
+If not, a write must not reveal its values, for example by a merge or by leaving the file unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,9 +13,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a caller may read. `private` is whether this includes private values. `versions` is whether it
-    includes all versions that a write changes, or not the drafts.
-    """
+    """What a caller may read: private values, and all versions that a write changes."""
 
     actor: Actor
     schema: Schema
@@ -25,14 +21,11 @@ class Reading:
     versions: bool = True
 
     def guesses(self, type_: Type, names: Iterable[str]) -> frozenset[str]:
-        """Return the attributes of a type, among `names`, that the caller may not read completely."""
         found = (name for name in names if name in type_.attributes)
         return frozenset(name for name in found if not self.covers(type_, [name]))
 
     def covers(self, type_: Type, names: Iterable[str]) -> bool:
-        """Whether the caller may read everything that these attributes of a type can contain, including the
-        attributes of components and the targets of relations. Unknown attributes are ignored.
-        """
+        # Includes attributes of components and targets of relations.
         return self.versions and self._covers(type_.attributes, names, frozenset())
 
     def _covers(
@@ -42,7 +35,7 @@ class Reading:
         return all(self._covers_attribute(attribute, outer) for attribute in found)
 
     def _covers_attribute(self, attribute: Attribute, outer: frozenset[str]) -> bool:
-        """`outer` contains the components around the attribute, because a component can contain itself."""
+        # `outer` stops the recursion, because a component can contain itself.
         if not self.private and not attribute.visible:
             return False
         if attribute.type == "relation":
@@ -62,7 +55,6 @@ class Reading:
         return may_see_all(self.actor, type_)
 
     def _covers_owner(self, attribute: Attribute) -> bool:
-        """Whether the caller may read the attribute in which a derived relation is stored."""
         owner = self.schema.types.get(attribute.target or "")
         owning = owner.attributes.get(attribute.mapped_by or "") if owner else None
         return self.private or owning is None or owning.visible

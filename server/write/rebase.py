@@ -1,8 +1,4 @@
-"""Rebase of a change onto the current version of a document, after someone else has changed the document.
-
-`documents.three_way_merge` merges the two changes. If both change the same attributes, the error contains the
-conflicting values that the caller is permitted to see.
-"""
+"""Merging of a change with changes that someone else has made since (`documents.three_way_merge`)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -27,11 +23,6 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """Return the earlier version of a document that the `If-Match` header identifies, in the form in which a
-    GET request returned it.
-
-    Raises UnknownVersionError if this version can't be found.
-    """
     for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
             return document
@@ -39,11 +30,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that earlier GET requests to an address may have returned.
-
-    For the address of a draft, published versions are included, because a GET request for a draft returns the
-    published version if there is no draft.
-    """
+    """Yield the versions that earlier GET requests may have returned."""
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
@@ -60,11 +47,9 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Convert a change that is based on the version `earlier` to a change that is based on the current
-    version.
+    """Rebase a change from the version `earlier` onto the current versions.
 
-    `now` contains the current versions. If it is None, they are looked up. Raises OverlapError if someone
-    else has changed the same attributes, and ValidationError for faults.
+    Raises OverlapError if the same attributes were changed, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -102,7 +87,7 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
         return links.apply(current, to_many=to_many) == targets
-    except ValidationError:  # The position of a target refers to another target that is missing.
+    except ValidationError:  # The position refers to a target that is missing.
         return False
 
 
@@ -112,10 +97,9 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the attributes with conflicts. For each attribute that the caller is permitted to see, the
-    values in all three versions are included.
+    """Return the conflicting attributes, with the values that the caller may see.
 
-    If the values are too large for a response, they are omitted.
+    Omits values that are too large.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

@@ -1,6 +1,4 @@
-"""Parsing of the values of relations in a request body: `set`, `connect` and `disconnect`, in their short and
-long forms.
-"""
+"""Parsing of relations in request bodies: `set`, `connect` and `disconnect`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,16 +17,14 @@ CIRCULAR_MESSAGE = (
 )
 
 Target = Any  # a documentId; in a morph relation, a pair (uid, documentId)
-# A function that returns the target that an item in a body identifies. The last argument is whether the
-# target must exist. If it need not exist, the function returns None for an unknown numeric id.
+# Returns the target for an item. The last argument is whether it must exist. If not, an unknown numeric id
+# returns None.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """One target to connect, with its position. `place` is "start" or "end", or "before" or "after" the
-    target `other`.
-    """
+    """A target to connect. `place` is "start", "end", or "before" or "after" the target `other`."""
 
     target: Target
     place: str = "end"
@@ -37,15 +33,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The change that a request makes to a relation. If `set` is given, it replaces the targets, and
-    `connect` and `disconnect` are ignored.
+    """The change that a request makes to a relation. `set` takes precedence over the other operations.
 
-    In both cases, existing targets whose content type is in `kept` stay in the relation, because the caller
-    is not permitted to see them.
-
-    `strict` means that a position next to a target that is not in the relation is an error. If the caller
-    may not read the relation, it is not set: such a position is ignored, because an error would reveal which
-    targets the relation contains.
+    - `kept`: content types that the caller may not see. Their targets stay in the relation.
+    - `strict`: whether a position next to a missing target is an error.
     """
 
     set: tuple[Target, ...] | None = None
@@ -55,11 +46,9 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets of the relation after the change. `current` contains the targets before the
-        change.
+        """Return the targets after the change.
 
-        Raises ValidationError if the change is strict and places a target before or after a target that is
-        not in the relation.
+        Raises ValidationError if the change is strict and a position refers to a missing target.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -76,12 +65,7 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the targets in `set`, together with the existing targets that the caller is not permitted to
-        see.
-
-        The existing targets keep their positions. In a to-one relation, a new target replaces the existing
-        one.
-        """
+        # In a to-one relation, a new target replaces a hidden one.
         if targets_set and not to_many:
             return targets_set
         targets = list(targets_set)
@@ -93,11 +77,9 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the targets that a document stores for a relation to itself, after this change to the
-        derived side of the relation.
+        """Apply a change on the derived side to a document's stored relation to itself.
 
-        `target` represents the document itself. The positions in the change are ignored, because they apply
-        only to the derived side.
+        `target` stands for the document.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -113,9 +95,9 @@ class Links:
 
 
 class _Sequence:
-    """Ordered targets without duplicates, as a doubly linked list. Moving a target takes constant time.
+    """Doubly linked list of distinct targets, which moves a target in constant time.
 
-    None marks both the beginning and the end of the list.
+    None marks the beginning and the end.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -144,14 +126,12 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    """Yield the targets to connect in their original order, with one exception: if the position of a target
-    refers to another target in the same request, the other target is yielded first.
+    """Yield the targets to connect in an order in which each one's neighbour is already placed.
 
-    A position that refers to a target that is missing is an error if `strict` is set. Otherwise, the target
-    is placed at the end.
+    A missing neighbour is an error if `strict` is set. Otherwise, the target goes to the end.
     """
     placed_targets, ready = set(targets), list[int]()
-    # for each target, the indexes of the connects that must wait for it
+    # indexes of the connects that wait for each target
     waiting: dict[Target, list[int]] = {}
     for number, connect in enumerate(connects):
         if connect.place not in ("before", "after") or connect.other in placed_targets:
@@ -177,9 +157,6 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, stric
 def _with_waiting(
     ready: list[int], connects: tuple[Connect, ...], waiting: dict[Target, list[int]]
 ) -> Iterator[int]:
-    """Yield the indexes in `ready`, and then those of the connects that wait for their targets. The latter
-    are removed from `waiting`.
-    """
     while ready:
         yield from ready
         placed = dict.fromkeys(connects[number].target for number in ready)
@@ -187,9 +164,7 @@ def _with_waiting(
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for positions that refer to each other in a cycle, or to a target that is not in the
-    relation.
-    """
+    """Return the error for positions that form a cycle or refer to a missing target."""
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -208,11 +183,9 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse the value of a relation in a request body (spec.md 4.3.3). The function `resolve` finds or
-    rejects each target.
+    """Parse the value of a relation in a request body (spec.md 4.3.3).
 
-    A target may be an object from a response with `populate`. The additional keys of such an object are
-    ignored. Raises ValidationError for invalid values.
+    `resolve` finds or rejects each target. Raises ValidationError.
     """
     if value is None:
         return Links(set=())
@@ -235,11 +208,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Divide the value of a relation into one value for each locale.
-
-    The locale of a target is the value of its key `locale`. Without this key, it is the locale of the version
-    that has the target's numeric `id`. If there is none, it is the default locale.
-    """
+    """Divide a relation's value by the locales of its targets (`locale`, or that of the numeric `id`)."""
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
@@ -266,9 +235,6 @@ def divide_by_locale(
 
 
 def require_known_operations(value: dict[str, Any], path: KeyPath) -> None:
-    """Raise ValidationError if an object contains a key other than `set`, `connect`, `disconnect` and
-    `options`.
-    """
     for key in value:
         if key not in (*OPERATIONS, "options"):  # `options` is allowed, but has no effect.
             dotted = attribute_path(path)
@@ -277,16 +243,13 @@ def require_known_operations(value: dict[str, Any], path: KeyPath) -> None:
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that identify targets in the value of a relation."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items in the value of a stored morph relation. Each item must contain the content type of its
-    target.
+    """Yield the targets in the value of a morph relation.
 
-    For a to-many relation, the value, or the value of an operation such as `connect`, must be a list. If it
-    is not a list, yield None.
+    In a to-many relation, yields None for a value that is not a list.
     """
     if value is True:
         return  # The validation of relations rejects such a value.

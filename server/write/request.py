@@ -15,10 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version that a request writes: content type, id, locale, and whether it is the draft.
-
-    The id is None for a new document, or for the document of a single type.
-    """
+    """The document version that a request writes. The id is None for a new document or a single type."""
 
     type: Type
     document_id: str | None
@@ -34,23 +31,20 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    """Return an empty mapping. Used if the client is not permitted to see any conflicting attributes."""
+    # for clients that may not see any conflicting attributes
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A request to change one version of a document, with the `data` in the body and the `If-Match` header.
+    """A request to change one version of a document.
 
-    - `merge`: whether to merge the change with later changes if `If-Match` does not match the current
-      version. If the changes overlap, the error contains the conflicting attributes. The function `show`
-      returns those that the actor is permitted to see.
-    - `actor` is the caller, whose permission to write has already been checked. New relations can only have
-      targets of content types for which the actor has the `find` permission.
-    - `drafts_only` means that the actor is permitted to write drafts, but not to change published content.
-    - `users` contains the users to which relations can refer.
-    - `locales` contains the locales in which a document is deleted or unpublished, or in which its drafts are
-      discarded.
+    - `merge`: whether to merge it with later changes if `If-Match` does not match.
+    - `show`: returns the conflicting attributes that the actor may see.
+    - `actor`: the caller, whose permission to write has already been checked.
+    - `drafts_only`: whether the actor may only change drafts.
+    - `users`: the users to which relations can refer.
+    - `locales`: where to delete, unpublish or discard.
     """
 
     address: Address
@@ -66,9 +60,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several writes. Either all of them succeed, or all of them are rejected.
+    """Several writes that either all succeed or all fail.
 
-    Each write consists of a function in `write.prepare` and the request with which the function is called.
+    Each has a function of `write.prepare` and its request.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

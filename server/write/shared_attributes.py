@@ -1,6 +1,4 @@
-"""Attributes that have the same value in all locales. A change to such an attribute is copied to the files
-for the other locales.
-"""
+"""Attributes that have the same value in all locales."""
 
 from collections.abc import Collection
 
@@ -19,12 +17,7 @@ def share(
 ) -> None:
     """Write changed values of shared attributes to the document's files for other locales.
 
-    A change to a draft is written only to the drafts in other locales. A change to a published version is
-    written to both versions in each locale.
-
-    `guesses` contains the attributes in the body that the author may not read completely. If one of these
-    attributes is shared, the files are written even if their values do not change, with a new updatedAt.
-    Otherwise, an unchanged file would confirm that the author has guessed a value correctly.
+    Attributes in `guesses` are written even if unchanged, so that the author can't confirm a guessed value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

@@ -1,7 +1,4 @@
-"""The text of a document's file, which clients can read and replace. Passwords in the text are masked.
-
-The module also reads and writes the keys that the content type does not define.
-"""
+"""Reading and replacing the text of a document's file, with masked passwords."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,8 +42,9 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The text of a file whose passwords are replaced by masks. `passwords` contains the original passwords,
-    in the order of the masks.
+    """The text of a file with masked passwords.
+
+    `passwords` contains the originals, in the order of the masks.
     """
 
     text: str
@@ -56,23 +54,18 @@ class Masked:
 
     @property
     def version(self) -> str:
-        """Return the hash of the masked text. It is the first part of the text's entity tag."""
+        # first part of the text's entity tag
         return blake2b(self.text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mask_of(number: int) -> Plain:
-    """Return the mask that replaces a password in the text of a document.
-
-    `number` is the position of the password among the passwords in the document, beginning at 0.
-    """
     return Plain(f"(hidden {number + 1})")
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Replace the passwords in the text of a file with masks.
+    """Mask the passwords in a file's text. Those in `earlier` keep their masks.
 
-    `earlier` contains the passwords that were masked in an earlier text of the file. They get the same masks
-    as before. Raises ConflictError if the text can't be parsed and may contain a password.
+    Raises ConflictError if the text can't be parsed and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -91,9 +84,6 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """Mask passwords and hashes outside password attributes. The values of password attributes are already
-    masked.
-    """
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -103,7 +93,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Whether documents of a content type can contain passwords, directly or in components."""
+    """Return whether documents of a content type can contain passwords, directly or in components."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -118,10 +108,9 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, with each password replaced.
+    """Return the attributes with passwords, by name, after replacing each password with `mask(password)`.
 
-    The keys are attribute names in the order of the schema. The function `mask` returns the replacement for a
-    password. If it returns REMOVE, the password is removed from the component that contains it.
+    If `mask` returns REMOVE, a password in a component is removed.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -152,7 +141,6 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the keys in a parsed file that its content type does not define (see `options.otherKeys`)."""
     if type_.other_keys is not None:
         return {}
     defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -160,14 +148,11 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Return a text that contains the given keys and values. It has the same format as the file at `path`,
-    whose text is `text`.
-    """
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse a text that `text_of_keys` returned and that the client may have edited. Raises SyntaxProblem."""
+    """Parse the keys that a client has edited in a file's format. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -189,11 +174,9 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A request to replace the text of a document's file, or only the keys that its content type does not
-    define.
+    """A request to replace a file's text, or only its keys that the content type does not define.
 
-    `if_match` identifies the text that the client has edited. If `drafts_only` is set, the request must not
-    change published content.
+    `if_match` identifies the text that the client has edited.
     """
 
     address: Address
@@ -204,12 +187,9 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of the file of a document version. Return the document's id.
+    """Replace the text of a document version's file. Return the document's id.
 
-    Raises:
-    - NotFoundError if the version has no file of its own
-    - PreconditionError if the current text is not the text that `if_match` identifies
-    - ValidationError if the new text is invalid, or belongs to a different document
+    Raises NotFoundError, PreconditionError (`if_match`), and ValidationError if the new text is invalid.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -249,7 +229,6 @@ def _find_version(address: Address, context: Context) -> Document:
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
-    """Raise PreconditionError if the text of the file has changed since the client read it."""
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -257,7 +236,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager: convert syntax errors in a new text to a ValidationError that contains the line."""
+    """Context manager: convert a syntax error in a new text to a ValidationError with the line."""
     try:
         yield
     except SyntaxProblem as error:
@@ -326,11 +305,9 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the attributes that the new text changes, and copy shared attributes to the files for other
-    locales.
+    """Validate the changed attributes, and copy shared ones to the files for other locales.
 
-    If the new text is published and the content type has drafts, all attributes are validated. Raises
-    ValidationError.
+    When publishing, all attributes are validated. Raises ValidationError.
     """
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

@@ -1,6 +1,4 @@
-"""Undo of a write. The old content of the write's files is restored exactly, unless the files have changed
-since the write.
-"""
+"""Undo of a write: restores the old contents of its files, unless they have changed since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,17 +20,13 @@ TAKEN_MESSAGE = (
 )
 MAX_NAMED_FILES = 5  # maximum number of files that a message lists
 
-Place = tuple[str, str]  # the locale and the status of a version
+Place = tuple[str, str]  # locale and status of a version
 Text = str | None  # a file's text, or None if there is no file
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that is affected when a write is undone.
-
-    Each version of the document is a pair of locale and status. `now` contains the versions before the undo,
-    and `then` contains the versions after it.
-    """
+    """A document that an undo affects. `now` and `then` contain its versions before and after the undo."""
 
     type: Type
     document_id: str
@@ -44,8 +38,8 @@ class UndoneDocument:
 class Restoration:
     """A request to undo a write.
 
-    The function `permit` raises ForbiddenError if the actor is not permitted to change the documents. The
-    function `may_see` returns whether error messages may mention a file.
+    - `permit`: raises ForbiddenError if the actor may not change the documents.
+    - `may_see`: returns whether error messages may mention a file.
     """
 
     kept: KeptWrite
@@ -54,10 +48,9 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the old content of the files that a write changed. Return the paths of these files.
+    """Restore the files that a write changed. Return their paths, or () if they were already restored.
 
-    Return an empty tuple if the files were already restored. Raises ForbiddenError. Raises ConflictError if a
-    file has changed since the write, or if its old content conflicts with later writes.
+    Raises ConflictError if a file has changed since or conflicts with later writes, and ForbiddenError.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -80,9 +73,9 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that are affected when changes to files are undone.
+    """Return the documents that an undo affects.
 
-    `texts` contains the path, the old text and the current text of each file.
+    `texts` contains each file's path, old text and current text.
     """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
@@ -131,9 +124,7 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    """Raise ConflictError if an id or a unique value that would be restored now belongs to a different
-    document.
-    """
+    """Raise ConflictError if a restored id or unique value now belongs to a different document."""
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

@@ -1,9 +1,6 @@
-"""Validation: parses a request body into a change to a document, or raises one error that lists all faults.
+"""Validation: parses a request body into a change, or raises one error that lists all faults.
 
-First, unknown keys are rejected. Then each value is parsed as its attribute's type requires, including the
-values in components and dynamic zones. For a version that will be published, the values are also checked
-against the options of their attributes, such as `required`. For a draft, only the types and the upper limits
-are checked.
+For a draft, only types and upper limits are checked.
 """
 
 import math
@@ -39,11 +36,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The current components in an attribute. The keys are (type, id). None for a new version of a document.
+# current components by type and id, or None for a new version of a document
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # used instead of the current value for a new version of a document
+_NO_VALUE: Any = object()  # stands for the current value in a new version of a document
 MAX_STRING_CHARS = 255  # limit for strings if the schema contains no limit
-# Clients may send documents from responses as targets of a relation. These keys in them are ignored.
+# Clients may send documents from responses as targets. These keys in them are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -51,13 +48,11 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed request body: new values of attributes (in the form in which the index stores them), and
-    changes to relations.
+    """A parsed request body: new values of attributes, and changes to relations.
 
-    - `by_locale` maps locales to changes to relations that are stored in the files of other documents.
-    - `faults` contains the invalid values. In `values`, each of them is replaced by an empty value. They are
-      reported together with the values that violate options.
-    - `body` is the original body, which is used for quoting values in errors.
+    - `by_locale`: changes to relations that are stored in other documents' files, by locale.
+    - `faults`: invalid values, which are empty in `values`.
+    - `body`: the original body, for quoting in errors.
     """
 
     values: Mapping[str, Any]
@@ -67,15 +62,10 @@ class Change:
     body: Mapping[str, Tree] = field(default_factory=dict)
 
     def lenient(self) -> "Change":
-        """Return the same change, without errors for positions (`Links.strict`)."""
         return replace(self, links={name: replace(one, strict=False) for name, one in self.links.items()})
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
-    """Return the object `data` in a request body.
-
-    Raises ValidationError if `data` is missing or is not an object.
-    """
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):
@@ -85,17 +75,12 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies, based on one snapshot.
+    """Parser for request bodies. Relation targets that the caller may not see are treated as missing.
 
-    - `locales` contains the site's locales, beginning with the default locale.
-    - `may_find` returns whether the caller has the `find` permission for a content type. Without this
-      permission, relations to documents of the content type are rejected.
-    - `may_read_drafts` returns whether the caller may also see the drafts of a content type.
-
-    - `reads_version` and `reads_private` are whether the caller may read the current version, and private
-      values. The errors for all other current values must not depend on them.
-
-    Relation targets that the caller may not see are treated as missing.
+    - `locales`: the site's locales, beginning with the default.
+    - `may_find`: whether relations to a content type are allowed.
+    - `may_read_drafts`: whether the caller may see a content type's drafts.
+    - `reads_version`, `reads_private`: whether the caller may read the current version and private values.
     """
 
     snapshot: Snapshot
@@ -108,21 +93,18 @@ class Validator:
     faults: list[Fault] = field(default_factory=list)
     drafts: bool = False  # whether the content type has drafts; if it has, `status` in a target is ignored
     draft: bool = False  # whether a draft is written, for which only upper limits are checked
-    # for each content type's uid, the documentIds by numeric id; filled when first needed
+    # documentIds by uid and numeric id, filled at the first lookup
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    # content types for which the caller has no `find` permission; computed when a relation to several types
-    # is first parsed
+    # content types that the caller may not find, filled at the first lookup
     hidden: frozenset[str] | None = None
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse the `data` in a request body into a change to a version of a document.
+        """Parse a request body into a change. `current` contains the current values, if any.
 
-        `current` contains the current values of the version, or is None for a new version. If a component in
-        `data` has the `id` of a current component, `data` changes that component. In a new version, ids of
-        components are ignored. Raises ValidationError for unknown keys and targets.
+        Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -149,16 +131,11 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data)
 
     def _inside(self, attribute: Attribute) -> "Validator":
-        """Return a validator for the values in an attribute. Its faults are added to those of this one."""
         if attribute.private and not self.reads_private:
             return replace(self, in_private=True)
         return self
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Add a fault if the value of the attribute for other keys (`options.otherKeys`) is invalid.
-
-        The value must be an object, and must not contain reserved keys.
-        """
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
@@ -172,13 +149,12 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: self._links(attribute, part, path) for locale, part in parts.items()}
-        # Apply changes that only remove targets first. In a one-to-one relation, the target that is added
-        # last remains.
+        # In a one-to-one relation, the target that is added last remains, so apply removals first.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for a key that is not an attribute of the type, directly or in components."""
+        """Raise ValidationError for an unknown key, also in components."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -194,12 +170,7 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for an unknown key in a target of a relation.
-
-        A target may contain all keys that a document has in a response. The targets in `set`, `connect` and
-        `disconnect` can contain any keys. In a morph relation, the content type of a target is in its key
-        `__type`.
-        """
+        """Raise ValidationError for a key in a relation's targets that responses don't contain."""
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
@@ -215,11 +186,7 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for a relation to a content type for which the caller does not have the
-        `find` permission.
-
-        Relations in components are checked too. As in Strapi, unknown keys are rejected before this check.
-        """
+        """Raise ValidationError for a relation to a content type without `find` permission."""
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
             if attribute is None:
@@ -248,10 +215,7 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        """Parse the change to a relation.
-
-        In a relation to several content types, existing targets that the caller may not see are not removed.
-        """
+        # Existing targets that the caller may not see are not removed.
         links = read_links(attribute, tree, path, self._resolve)
         links = replace(links, strict=self._reads_targets(attribute))
         if attribute.polymorphic and links.set is not None:
@@ -259,10 +223,7 @@ class Validator:
         return links
 
     def _reads_targets(self, attribute: Attribute) -> bool:
-        """Whether the caller may read the current targets of a relation.
-
-        The current targets of a derived relation depend on the drafts of the documents that store it.
-        """
+        # The targets of a derived relation depend on the drafts of the documents that store it.
         owner = self.snapshot.schema.types.get(attribute.target or "") if attribute.derived else None
         reads_owners = owner is None or not owner.draft_publish or self.may_read_drafts(owner)
         return self.reads_version and not self.in_private and reads_owners
@@ -282,10 +243,7 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """Parse the new value of an attribute.
-
-        `current` is the attribute's current value, or _NO_VALUE for a new version of a document.
-        """
+        """Parse the new value of an attribute. `current` is _NO_VALUE for a new version of a document."""
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
@@ -331,9 +289,7 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component. `held` contains the current components. If `tree` has the `id` of one of them,
-        this component is changed.
-        """
+        """Parse one component. If it has the `id` of a component in `held`, it changes that component."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
             tree = {}  # Skipping the item would change the paths of other faults.
@@ -360,29 +316,22 @@ class Validator:
     def _find_component(
         self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
     ) -> Component | None:
-        """Return the current component that the body changes, which is the component with the same `id`.
+        """Return the current component with the `id` in the body, or None for a new one.
 
-        Return None if the component is new, because the body contains no id. An id that the attribute does
-        not contain is an error, but ids can be computed, so the error would reveal which components there
-        are. In a version that the caller may not read, an unknown id is therefore ignored. In a private
-        attribute, all ids are ignored: otherwise, the checks of the values would reveal a known id.
         Raises ApplicationError.
         """
         number = tree.get("id")
         if number is None or held is None or self.in_private:
             return None
         component = held.get((type_.uid, str(number)))
+        # Ids can be computed, so this error reveals which components there are.
         if component is None and self.reads_version:
             name = next(str(part) for part in reversed(path) if isinstance(part, str))
             raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
         return component
 
     def _new_id(self, type_: Type, tree: Mapping[str, Tree], path: KeyPath) -> int:
-        """Return the id of a new component.
-
-        If an unknown id was ignored, the new id depends only on it, so that items with the same id are
-        repetitions whether the id is known or not.
-        """
+        # An ignored id must behave like a known one: items with the same id are repetitions.
         number = tree.get("id")
         is_ignored = number is not None and not self.reads_version and not self.in_private
         return identify(type_.uid, str(number)) if is_ignored else identify(*map(str, path))
@@ -431,9 +380,7 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId of the document that has a version with this numeric id. Return None if the
-        id is unknown.
-        """
+        """Return the documentId of the document with this numeric id, or None."""
         table = self._table(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
@@ -443,9 +390,7 @@ class Validator:
         return self.numbers[uid].get(number) if table else None
 
     def _table(self, uid: str) -> Table | None:
-        """Return the documents of a content type. Return None if the caller may not find them. The type of a
-        neighbour, unlike that of a target, has not been checked before.
-        """
+        # The content type of a neighbour has not been checked before, unlike that of a target.
         return self.snapshot.tables.get(uid) if self.may_find(uid) else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
@@ -470,9 +415,6 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Raise ValidationError for keys that clients can't write, such as `id`. These keys are checked before
-    all other keys.
-    """
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
         raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
@@ -481,9 +423,7 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value. It is Strapi's message, if that states which value is
-    expected.
-    """
+    """Return the error message for an invalid value, in Strapi's words where it says what is expected."""
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -495,9 +435,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return the invalid value of an integer attribute as a number. Return None if the value is not a finite
-    number.
-    """
+    """Return an integer attribute's invalid value as a number, or None if it is not a finite number."""
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -518,20 +456,16 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """Return the error for an unknown key.
-
-    The same error is used for a relation to a content type for which the caller has no permission.
-    """
+    # Also used for relations to content types for which the caller has no permission.
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the given faults, and a further fault for each value that violates an option of its attribute.
+    """Return the faults in the body and in the values that violate options of their attributes.
 
-    Attributes for which `only` returns False are not checked, and neither are values that already have a
-    fault. For a draft, only upper limits are checked.
+    Only attributes that `only` accepts are checked, and for a draft only upper limits.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -542,9 +476,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Whether there is already a fault for the value at a path, for a part of this value, or for a value that
-    contains it.
-    """
+    # A fault for a part of the value, or for a value around it, is enough.
     return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 

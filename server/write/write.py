@@ -1,8 +1,4 @@
-"""Writer: converts a change to a document to new contents for all affected files.
-
-Only the changed parts of a file are rewritten. This module does not write to disk: it adds the new contents
-to a changeset, which is later saved by the package `site`.
-"""
+"""Writer: converts a change to a document to new contents for all affected files, in a changeset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,15 +25,12 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-# Errors quote values of these types in the form in which they are stored.
+# Errors quote values of these types as they are stored.
 _QUOTED = (str, int, float, Decimal)
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document. Return None if the document does not exist.
-
-    If the single type has several documents, a document that exists in the given locale takes precedence.
-    """
+    """Return the id of a single type's document, or None. A document in the given locale takes precedence."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -49,11 +42,8 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind` means that the author is not permitted to read drafts of the content type. In this case, only
-      the values in the change are published, but not the values in the draft.
-    - `reading` is what the author may read, or None for everything. If the body contains an attribute that
-      the author may not read completely, the file is always written. Otherwise, an unchanged file would
-      reveal that the author has guessed a value correctly.
+    - `blind`: whether the author may not read drafts. Then the draft's values are not published.
+    - `reading`: what the author may read, or None for everything.
     """
 
     context: Context
@@ -62,7 +52,6 @@ class Writer:
 
     @property
     def tells_private(self) -> bool:
-        """Whether the author is permitted to see private values."""
         return self.reading is None or self.reading.private
 
     # --- operations ----------------------------------------------------------------------------
@@ -94,10 +83,7 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """Return the stored versions of a document that an update may overwrite: published, draft, or both.
-
-        The update changes the values of the last version in the list.
-        """
+        # The update changes the values of the last version in the list.
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
@@ -107,23 +93,20 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document, and return the document's id.
-
-        Raises NotFoundError if the document exists in no locale.
-        """
+        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # This would publish a draft that the author has no permission to see.
+                raise ForbiddenError()  # This would publish a draft that the author may not see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # If the change publishes, check all values. But faults must not reveal values in a draft that the
-        # author may not see.
+        # Publishing checks all values. But faults must not reveal values in a draft that the author may not
+        # see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
@@ -143,9 +126,9 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete the files of a document in the given locales, including drafts. Return the document's id.
+        """Delete a document's files in the given locales.
 
-        Return "" for a single type without a document, if the address contains no id.
+        Return its id, or "" for a single type without a document.
         """
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
@@ -164,11 +147,9 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values of a document after a change. `old` contains the values before the change.
+        """Return a document's values after a change.
 
-        Derived relations are omitted, because they are stored in other files. If a document can be related to
-        itself, a body can set both sides of the relation. The side that comes later in the schema is then
-        used, as in Strapi.
+        Derived relations are omitted: they are in other files.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -190,10 +171,9 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check the values of a document against the options in the schema. Unique values are also compared
-        with other documents.
+        """Check values against the schema's options, and for uniqueness.
 
-        Raises a ValidationError that lists all faults, including the faults in the request body.
+        Raises a ValidationError that lists all faults, including those in the request body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -208,7 +188,6 @@ class Writer:
             raise error_of_body(faults, self.context.snapshot.schema, address.type, body)
 
     def _quotable(self, type_: Type, values: Values) -> Values:
-        """Return the stored values that errors may quote to the author."""
         return {
             name: value
             for name, value in values.items()
@@ -220,8 +199,7 @@ class Writer:
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
         """Create the version of an existing document in a new locale.
 
-        The values of attributes that all locales share are copied from another locale. If the body sets such
-        an attribute to null, the value is copied anyway.
+        Values that all locales share are copied.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -235,7 +213,7 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        # If the content type has a draft key, this key marks a draft, and not the file name.
+        # With a draft key, the file name does not mark drafts.
         draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
@@ -246,9 +224,7 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return the version of the document in another locale from which values are copied. Versions with
-        the same status are preferred.
-        """
+        """Return a version in another locale from which to copy shared values, preferring the same status."""
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -260,11 +236,7 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write the relations that are stored in the files of other documents. Also remove targets from other
-        documents if a target may belong to only one document.
-
-        Several of these changes can affect the same file, so each change is based on the earlier ones.
-        """
+        """Write the relations that are stored in other documents' files."""
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]

@@ -1,15 +1,6 @@
-"""Rules for the timestamps in files: when a write sets createdAt, updatedAt and publishedAt.
+"""Rules for when a write sets createdAt, updatedAt and publishedAt.
 
-- In a new version, createdAt and updatedAt are set to the current time. If the version is published and its
-  content type has drafts, publishedAt is set too.
-- A change sets updatedAt. Publishing also sets publishedAt. A draft has no publishedAt.
-- createdAt belongs to the document, so it is the same in the files of all versions.
-- If a file changes because another document was written, for example through a relation, the file's
-  timestamps stay the same.
-
-All timestamps that one write sets have the same value, `Context.now`. If a file does not contain a timestamp,
-`storage.git.times` determines the value. With the setting `timestamps: git`, a write updates only timestamps
-that the file already contains.
+With the setting `timestamps: git`, a write updates only timestamps that the file already contains.
 """
 
 from collections.abc import Mapping
@@ -26,9 +17,6 @@ from server.write.context import Context, Values
 
 
 def known_timestamps(created: str, updated: str, published: str | None = None) -> dict[str, Plain]:
-    """Return createdAt and updatedAt as keys and values for a file. If `published` is given, publishedAt is
-    included.
-    """
     timestamps = {"createdAt": created, "updatedAt": updated}
     if published:
         timestamps["publishedAt"] = published
@@ -36,25 +24,19 @@ def known_timestamps(created: str, updated: str, published: str | None = None) -
 
 
 def new_timestamps(now: str) -> dict[str, Plain]:
-    """Return the timestamps for the description of a new media file, as keys and values."""
     return known_timestamps(now, now)
 
 
 def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str, Plain]:
-    """Return the timestamps for the file of a new version of a document, as keys and values."""
     now = context.now
     return {} if _is_kept_by_git(context) else known_timestamps(now, now, now if is_published else None)
 
 
 def updated_timestamp(now: str) -> dict[str, Plain]:
-    """Return updatedAt with the time `now`, as a key and value for a file."""
     return {"updatedAt": Plain(now)}
 
 
 def timestamp_of_change(context: Context, base: Document) -> dict[str, Plain]:
-    """Return the timestamp to set when the content of the file of `base` has changed, or when a changed copy
-    of it is written.
-    """
     return updated_timestamp(context.now) if _is_stamped(context, base, "updatedAt") else {}
 
 
@@ -63,25 +45,18 @@ def _is_kept_by_git(context: Context) -> bool:
 
 
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
-    """Whether a write sets the timestamp `name` in the file of `base`.
-
-    With the setting `timestamps: git`, the timestamp is set only if the file already contains it.
-    """
+    # With `timestamps: git`, a write sets only timestamps that the file already contains.
     return not _is_kept_by_git(context) or name in context.tree(base)
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    """Return the timestamps to change in the file of a new draft. This file is a copy of the published
-    version's file.
-    """
+    # The new draft is a copy of the published file.
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the timestamps to change when `base` is published. The published version's file is a copy of
-    `base`'s file.
-    """
+    # The published file is a copy of the file of `base`.
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
     source = published if published and _is_kept_by_git(context) else base
@@ -91,24 +66,16 @@ def timestamps_of_publishing(context: Context, base: Document, published: Docume
 
 
 def timestamps_of_unpublishing() -> Values:
-    """Return the timestamps to change in a file when it is converted from a published version to a draft."""
     return {"publishedAt": REMOVE}
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    """Return the timestamps to add to a document's file when the file moves to another path.
-
-    Without them, timestamps that the file does not contain would become the time of the move.
-    """
+    # Timestamps that the file does not contain would become the time of the move.
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    """Return createdAt as a key and value for the file of a version.
-
-    Return an empty mapping if the file of `base` already contains this time, or if the write does not set
-    createdAt.
-    """
+    # Omitted if the file already contains it.
     if not _is_stamped(context, base, "createdAt"):
         return {}
     own = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
@@ -116,22 +83,16 @@ def _created_timestamp(context: Context, base: Document, created_at: str) -> Val
 
 
 def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
-    """Return updatedAt as a key and value for a file, after branches were merged.
-
-    Return an empty mapping if the file does not contain updatedAt.
-    """
     return updated_timestamp(now) if "updatedAt" in tree else {}
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the new text of a file with updated timestamps. Timestamps that the new text itself has changed
-    stay as they are.
-    """
+    """Update the timestamps in a file's new text, except those that the new text itself changes."""
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        # If the new text has a syntax error, validation will report it. If only the old text has one, this
-        # write repairs the file.
+        # Validation will report an error in the new text. If only the old text has one, this write repairs
+        # the file.
         return after
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}

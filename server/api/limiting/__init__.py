@@ -1,1 +1,1 @@
-"""Rate limits. A client's requests are counted together, no matter which worker or machine handles them."""
+"""Rate limits, which count a client's requests to all workers and machines together."""

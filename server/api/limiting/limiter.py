@@ -1,4 +1,4 @@
-"""The rate limiter. This module is imported only if a rate limit is configured."""
+"""The rate limiter, which is imported only if a rate limit is configured."""
 
 import time
 
@@ -10,19 +10,13 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """Rate limit for each client, such as `100 per minute`.
-
-    A client is either a single IPv4 address, or an IPv6 network of the size that providers usually assign to
-    one customer.
-    """
+    """A rate limit such as `100 per minute`, for each IPv4 address or IPv6 network of one customer."""
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request from the client with the given address. Return whether the client is still within
-        the rate limit, and the rate limit headers.
-        """
+        """Count a request. Return whether the client is within the rate limit, and the rate limit headers."""
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

@@ -1,12 +1,7 @@
 """Rate limits that several machines share through a store, such as Redis.
 
-Each machine counts requests in its own memory, so requests never wait for the store. Twice a second, one
-process on each machine sends the machine's new counts to the store. The store returns the totals from all
-machines, which replace the counts in memory.
-
-A client's count is sent only if the client has used at least 1 / EXCHANGES_PER_LIMIT of its limit since its
-count was last sent. Clients with few requests therefore cause no load on the store. While the store is
-unavailable, each machine uses only its own counts.
+Requests never wait for the store: each machine counts in memory, and one process exchanges counts with the
+store twice a second.
 """
 
 import logging
@@ -27,21 +22,21 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 
 log = logging.getLogger("bifolio")
 
+# A client's count is sent after it has grown by 1/16 of the limit, so clients with few requests cause no load
+# on the store.
 EXCHANGES_PER_LIMIT = 16
-# The setting `api.rate_store` is `memory`, a URL, or `env:` followed by the name of an environment variable.
+# `api.rate_store` is `memory`, a URL, or `env:` and an environment variable.
 MEMORY, ENVIRONMENT = "memory", "env:"
 BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether a rate limit is configured, and several machines share its counts through a store."""
+    """Return whether several machines share a rate limit through a store."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if Redis is configured as the store, but the Python package for Redis is not
-    installed, or if the environment variable with the store's URL is not set.
-    """
+    """Raise SetupError if the store is Redis, but its Python package or its URL is missing."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -60,9 +55,7 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """Job that exchanges request counts between a machine's table and the store. It is used only if several
-    machines share the rate limit (`is_shared`).
-    """
+    """Background job that exchanges a machine's request counts with the store."""
 
     name = "share-limits"
 
@@ -74,19 +67,17 @@ class ShareCounts(Job):
         self._is_away = False
 
     def start(self, context: JobContext) -> None:
-        """Create the store object without connecting to the store."""
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts once. Return the number of seconds until the next run.
-
-        If the store is unavailable, raise JobFailedError with a longer pause before the next run.
+        """Exchange counts, and return the seconds until the next run. Raises JobFailedError if the store is
+        unavailable.
         """
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
-        except Exception as error:  # The exceptions depend on the store's driver.
+        except Exception as error:  # Each driver has its own exceptions.
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
@@ -105,15 +96,12 @@ class ShareCounts(Job):
         return self._timing.share_limits_s
 
     def close(self) -> None:
-        """Close the store."""
         if self._store is not None:
             self._store.close()
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of all clients that have at least `least` unsent requests. Replace these clients' local
-    counts with the totals that the store returns.
-    """
+    """Send the counts of clients with at least `least` unsent requests, and take over the store's totals."""
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
@@ -125,9 +113,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """Return the store's URL. `written` is the setting `api.rate_store`, which contains either the URL or the
-    name of an environment variable with the URL. The variable allows the URL to contain a password.
-    """
+    # An environment variable allows the URL to contain a password.
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")
     return written

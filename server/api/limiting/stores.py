@@ -1,7 +1,4 @@
-"""Stores that add up the requests that each client sends to all machines.
-
-A store is a PostgreSQL, Redis or Valkey server.
-"""
+"""Stores (PostgreSQL, Redis or Valkey) that add up each client's requests to all machines."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -13,12 +10,12 @@ from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
-# An UNLOGGED table is faster, but it is emptied if the database crashes. The counts then start at zero again.
+# An UNLOGGED table is faster. If the database crashes, it is emptied, and counts start at zero.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
     " (client TEXT PRIMARY KEY, count BIGINT NOT NULL, ends TIMESTAMPTZ NOT NULL)"
 )
-# The rows are sorted, so that all machines lock them in the same order. Otherwise, deadlocks could occur.
+# Sorted, so that all machines lock the rows in the same order, which prevents deadlocks.
 _ADD = """
 INSERT INTO rate_counts AS kept (client, count, ends)
 SELECT client, amount, now() + %s * interval '1 second'
@@ -28,39 +25,32 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-# For each client's id: the number of requests in the current window, and the seconds until this window ends.
+# By client id: the number of requests in the current window, and the seconds until it ends.
 Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface to a store. Its methods raise the exceptions of the database driver."""
+    """Interface of a store. Its methods raise the exceptions of the database driver."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total number of requests in the
-        current window.
-
-        If a client's previous window has ended, a new window starts, which lasts `window_s` seconds.
+        """Add requests to the store, and return each client's total in its current window of `window_s`
+        seconds.
         """
 
     def close(self) -> None:
-        """Close the connection. The next call of `add` opens a new connection."""
+        """Close the connection. `add` opens a new one."""
 
 
 class PostgresStore:
-    """A store that is a table in the accounts database. It updates the counts of many clients in a single
-    statement.
-    """
+    """A store in the accounts database, as a table."""
 
     def __init__(self, postgres: Any, url: str) -> None:
-        """`postgres` is the module `server.database.postgres`."""
         self._postgres, self._url = postgres, url
         self._connection: Any = None
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total number of requests in the
-        current window. Raises psycopg.Error.
-        """
+        """Add requests to the table, and return each client's total. Raises psycopg.Error."""
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -72,16 +62,13 @@ class PostgresStore:
         return {bytes.fromhex(client): (count, left) for client, count, left in rows}
 
     def close(self) -> None:
-        """Close the connection."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
 
 
 class RedisStore:
-    """A store on a Redis or Valkey server, which is accessed through the Python package `limits`. If several
-    sites use the same server, each of them needs a different `prefix`.
-    """
+    """A store on a Redis or Valkey server. Sites that share the server need different prefixes."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
@@ -90,9 +77,7 @@ class RedisStore:
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total number of requests in the
-        current window. Raises redis.RedisError.
-        """
+        """Add requests to Redis, and return each client's total. Raises redis.RedisError."""
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"
@@ -101,4 +86,4 @@ class RedisStore:
         return totals
 
     def close(self) -> None:
-        """Do nothing, because the package `limits` reconnects automatically."""
+        pass  # The package `limits` reconnects automatically.

@@ -1,9 +1,7 @@
-"""Table that contains the number of each client's requests in the current window, in memory that all workers
-share.
+"""Table of each client's number of requests, in memory that all workers share.
 
-The table has a fixed size. A keyed hash of the client's id selects a set of WAYS slots, and the client can
-use any slot in this set. If all of them are in use, a new client replaces a client whose window has ended or,
-if there is none, the client with the fewest requests.
+The table has a fixed size. If a client's slots are all in use, it replaces the client with the fewest
+requests.
 """
 
 import mmap
@@ -14,37 +12,35 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # There are 4096 sets, each of which contains 8 slots.
+SETS, WAYS = 4096, 8  # a client can use any slot of the set that its hash selects
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A client's id, and the number of its requests that have not yet been sent to the store."""
+    """A client's id, and the number of its requests that were not sent to the store."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """The number of requests from each client, as counted by all workers together. The table must be created
-    before the workers are forked. Thread-safe.
-    """
+    """Request counts for each client, shared by all workers. Must be created before the fork. Thread-safe."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
         times, end = _SLOTS * ID_BYTES, _SLOTS * 8
         self._ids = view[:times]
-        self._ends = view[times : times + end].cast("d")  # the Unix time at which each client's window ends
+        self._ends = view[times : times + end].cast("d")  # Unix times
         self._counts = view[times + end : times + 2 * end].cast("Q")
         self._unsent = view[times + 2 * end :].cast("Q")
         self._key = secrets.token_bytes(16)
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add requests to a client's count. Return the client's number of requests in the current window, and
-        the Unix time at which this window ends.
+        """Count requests. Return the client's number of requests in the current window, and the window's end
+        as a Unix time.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -61,9 +57,7 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return the clients that have at least `least` unsent requests each, but at most `most` clients. The
-        clients with the most unsent requests come first.
-        """
+        """Return up to `most` clients with at least `least` unsent requests each, busiest first."""
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -75,8 +69,8 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Replace a client's count with the client's total from all machines, which the store has returned
-        for `sent`. `left_s` is the number of seconds until the client's window ends.
+        """Replace a client's count with the total that the store returned, and set the seconds until the
+        window ends.
         """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
@@ -102,5 +96,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """Return the id of a client, given its address or network. The id is the same on all machines."""
+    """Hash a client's address or network to an id that is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

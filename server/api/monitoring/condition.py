@@ -1,6 +1,4 @@
-"""The condition of a server: the status of its accounts, events, media files and git remote, and the number
-of commits, deliveries and pushes that are waiting.
-"""
+"""The condition of a server: the status of its parts, and the amount of waiting work."""
 
 import time
 from collections import Counter
@@ -32,27 +30,24 @@ class Condition:
     """The status of each part of a server, and the amount of waiting work."""
 
     accounts: str
-    commits: int  # the number of writes that are waiting to be committed
+    commits: int  # writes that are waiting to be committed
     events: str
     last_event: int
-    # for each webhook, the number of deliveries that are waiting
+    # by webhook, the number of waiting deliveries
     deliveries: Mapping[str, int]
-    media: str  # the status of the bucket, or READY_STATUS if the site has no bucket
-    remote: RemoteStatus | None  # None if the site does not follow a git remote
-    push: Backlog | None  # the commits that are waiting to be pushed; None if the site does not push
+    media: str  # READY_STATUS if the site has no bucket
+    remote: RemoteStatus | None  # None if the site follows no git remote
+    push: Backlog | None  # None if the site does not push
 
     @property
     def lag(self) -> float:
-        """Return the number of seconds for which the served content has been behind the git remote. Returns 0
-        if the content is up to date.
-        """
+        """Return for how many seconds the server has been behind the git remote."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`.
-
-        If `all_of_it` is True, the JSON also contains branch names, reasons for failures and file paths.
+        """Return the JSON for `/_health/ready`. If `all_of_it`, it includes branches, failure reasons and
+        file paths.
         """
         return {
             "content": READY_STATUS,
@@ -67,9 +62,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the current condition of a site's server. If a database is on a database server, this function
-    may have to wait for a response from this server.
-    """
+    """Return the condition of a site's server. This may wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -89,9 +82,6 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """Return information about the commits that have not yet been pushed. If git fails, the result contains
-    only the error.
-    """
     try:
         return backlog(site.root, site.state.settings)
     except GitError as error:
@@ -124,9 +114,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (type, locale, status, number) for each combination of content type, locale and status. `number`
-    is the number of documents with a version in this locale and status.
-    """
+    """Yield (type, locale, status, number of documents)."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -137,10 +125,7 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """Return the number of problems in a site's files, by severity ("error" or "warning").
-
-    Broken relations are not counted, because files would have to be read to find them.
-    """
+    """Count the problems in a site's files by severity. Broken relations are not included."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector that passes all metrics of a server to the Prometheus client library."""
+    """Collects the metrics of a server for the Prometheus client library."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -29,15 +29,13 @@ class Metrics(Collector):
         self._of_state: tuple[Any, list[Metric]] = (None, [])
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return no metrics, because the list of metrics is known only after they have been collected."""
+        # The metrics are known only after they have been collected.
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the current metrics."""
         yield from _of_requests(self._counts)
         yield from self._content()
         yield _of_problems(self._site)
@@ -48,12 +46,8 @@ class Metrics(Collector):
         yield from _of_condition(self._condition())
 
     def _content(self) -> list[Metric]:
-        """Return the metrics about the site's content.
-
-        All documents must be read to compute these metrics. They are therefore computed only once for each
-        state of the site.
-        """
         state = self._site.state
+        # These metrics read all documents, so they are computed once for each state.
         if self._of_state[0] is not state:
             self._of_state = (state, [_of_documents(self._site), _of_state(self._site)])
         return self._of_state[1]
@@ -123,7 +117,6 @@ def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
 
 
 def _resident(process: int) -> int:
-    """Return a process's resident memory in bytes, or 0 if it can't be read."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
     except (OSError, ValueError, IndexError):

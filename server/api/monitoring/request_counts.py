@@ -1,7 +1,6 @@
-"""Counters for requests and their durations, in memory that all workers share.
+"""Counters of requests and durations, in memory that all workers share.
 
-Each worker writes to its own slot in this memory, so workers never wait for each other. When a worker ends,
-its replacement uses the same slot and adds to the numbers in it, so the counters never decrease.
+Each worker writes to its own slot. The worker that replaces it adds to the same slot.
 """
 
 import mmap
@@ -31,20 +30,20 @@ STATUSES = (
     0,  # for responses with any other status
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # Workers with higher numbers share the slots of other workers.
+MAX_WORKERS = 64  # Workers with higher numbers share slots.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # positions in a slot: process id, cache size, start of the counts
+_PROCESS, _CACHED, _HEAD = 0, 1, 2  # positions in a slot
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-# After the counts, a slot contains the durations for each route: the histogram, then the sum in microseconds.
+# After the counts, a slot contains for each route the histogram of durations and their sum in microseconds.
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """The durations of all requests to a route: a histogram whose buckets have the bounds BUCKET_BOUNDS_S,
-    and the sum of all durations in seconds.
+    """Durations of the requests to a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum in
+    seconds.
     """
 
     route: str
@@ -53,9 +52,8 @@ class Durations:
 
 
 class RequestCounts:
-    """The numbers of requests and their durations, as counted by all workers.
-
-    The object must be created before the workers are forked. Each worker must then call `enter`.
+    """Requests and their durations, counted by all workers. Create it before the fork, and call `enter` after
+    it.
     """
 
     def __init__(self) -> None:
@@ -65,16 +63,14 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Make this process use the slot for the worker with this number."""
+        """Use the slot of the worker with this number."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response, which took `seconds`. For event streams, `seconds` is None, because their
-        durations are not recorded.
-        """
+        """Count a response. `seconds` is None for event streams, whose durations are not recorded."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -86,13 +82,10 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
-        """Store the total size of this process's response caches, in bytes."""
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, number of responses). The status 0 combines all responses whose
-        statuses are not counted individually.
-        """
+        """Yield (route, method, status, number of responses). Status 0 combines all rare statuses."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -101,7 +94,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations of the requests to each route. Routes without requests are omitted."""
+        """Yield the durations for each route that was requested."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -109,9 +102,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield (process id, cache size) for each running worker. The cache size is the total size of the
-        worker's response caches, in bytes.
-        """
+        """Yield the process id and the size of the response caches, in bytes, of each running worker."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -131,10 +122,8 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process stores the size of its c
 
 
 class Observer:
-    """Counter of the requests that a process handles. It can also log them.
-
-    `kept` is a function that returns the total size of the process's response caches in bytes. If `log` is
-    True, one line is logged for each request.
+    """Counts the requests of a process, and optionally logs them. `kept` returns the size of its caches in
+    bytes.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
@@ -142,24 +131,19 @@ class Observer:
         self._next = 0.0
 
     def begin(self, environ: Environ) -> None:
-        """Record that a request has arrived."""
         environ[BEGAN] = time.perf_counter()
         if self._log:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that the current thread has started to handle a request. Return additional headers for the
-        response. If requests are logged, one of these headers contains the request's id.
-        """
+        """Note that this thread now handles a request. Return additional headers for the response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Record that a response was sent. `streams` is True if the response is an event stream, whose
-        duration is not recorded.
-        """
+        """Count and log a response. Durations of event streams are not recorded."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -176,10 +160,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The parts of a server that are monitored: events, requests, event streams, presence and jobs.
-
-    `notices`, which receives notifications from other processes, must be started in each process.
-    """
+    """The parts of a server that are monitored. `notices` must be started in each process."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)
@@ -190,5 +171,4 @@ class Watched:
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":
-        """Return the monitored parts for a server that has only one process."""
         return cls(Recorder(root, accounts=accounts))

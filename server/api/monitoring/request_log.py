@@ -1,4 +1,4 @@
-"""The server's log in JSON format, with one JSON object per line (`bifolio serve --log json`)."""
+"""The server's log with one JSON object in each line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -22,10 +22,10 @@ from server.site.site import State
 
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Longer paths and query strings are truncated.
-# The query strings of requests to these routes are not logged, because they may contain a key.
+# Queries to these routes are not logged, because they may contain a key.
 SECRET_ROUTES = ("studio", "users")
-# Names of query parameters that contain secrets, in lower case and without `_` and `-`. Their values are
-# masked for all paths, because a client may send a secret to a wrong path by mistake.
+# Query parameters with secrets, in lower case without `_` and `-`. They are masked for all paths, because a
+# client may send a secret to a wrong path.
 SECRET_PARAMETERS = frozenset(
     {
         "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
@@ -39,9 +39,7 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write a JSON object to standard output as one line. The line is written in a single system call, so it
-    is never mixed with lines from other processes.
-    """
+    """Write a JSON object as one line to standard output, in a single system call so that lines never mix."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if the program that reads the log has ended.
@@ -49,19 +47,17 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return `asked`, the id from a request's header, if it is a valid id. Otherwise return a new id."""
+    """Return the id from a request's header if it is valid, or else a new one."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Record the id of the request that the current thread is handling, or "" after the request has been
-    handled.
-    """
+    """Set the id of the request that this thread is handling, or "" after the request."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is the value of `time.perf_counter()` when the request arrived."""
+    """Log a completed request. `began` is the `time.perf_counter()` of its arrival."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -76,18 +72,12 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """Return a query string in the form in which it is logged. The values of keys, codes, tokens and
-    passwords are masked.
-    """
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _PARAMETER.sub(_masked, query)
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Return a query parameter in the form in which it is logged. If the parameter's name indicates that it
-    contains a secret, its value is masked.
-    """
     parameter = found[0]
     name, equals, _ = unquote(parameter).partition("=")
     last = name.rpartition("[")[2].rstrip("]")  # for example, `password` in `user[password]`
@@ -97,12 +87,9 @@ def _masked(found: re.Match[str]) -> str:
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes each log record as a JSON object. If the current thread is handling a
-    request, the object contains the request's id.
-    """
+    """Logging handler that writes JSON objects, with the id of the current request."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a log record."""
         told = {"logger": record.name, "message": record.getMessage()}
         if request := getattr(_current, "request", ""):
             told["request"] = request
@@ -116,9 +103,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The messages of `bifolio serve` in JSON format. If `quiet` is True, it omits the same messages as
-    `Terminal`, the log for people.
-    """
+    """The messages of `bifolio serve` as JSON. `quiet` omits the same messages as in `Terminal`."""
 
     quiet: bool = False
 
@@ -129,11 +114,8 @@ class JsonLog:
         seconds: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
-        studio: str = "",  # The studio's URL is not logged, because it contains the one-time key.
+        studio: str = "",  # not logged, because it contains the one-time key
     ) -> None:
-        """Log that the server is ready, then log each problem in the site. The parameters are the same as in
-        `Terminal.ready`.
-        """
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:
@@ -142,9 +124,7 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Log the files that were read or written. Then log the problems that have appeared or have been
-        fixed.
-        """
+        """Log changed files, new problems and fixed problems."""
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:
@@ -155,11 +135,9 @@ class JsonLog:
             self._problems(change.fixed, "fixed")
 
     def tell(self, line: str) -> None:
-        """Log a message."""
         write_line("info", "log", {"message": line})
 
     def warn(self, line: str) -> None:
-        """Log a warning."""
         write_line("warning", "log", {"message": line})
 
     def _problems(self, problems: Sequence[Problem], event: str) -> None:

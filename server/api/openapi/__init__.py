@@ -1,1 +1,1 @@
-"""The OpenAPI document for a site. It is generated from the table of operations and the schemas."""
+"""The OpenAPI document for a site, generated from the table of operations and the schemas."""

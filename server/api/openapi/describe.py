@@ -26,11 +26,7 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the OpenAPI description of an operation for a caller.
-
-    Returns None if the caller may not use the operation, or if the operation must not appear in the OpenAPI
-    document.
-    """
+    """Describe an operation in OpenAPI for a caller. Returns None if it is hidden or not permitted."""
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
@@ -67,9 +63,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return a copy of the audience in which `drafts_only` is set for this operation. It is True if the
-    caller may use the operation only on drafts.
-    """
+    """Set `drafts_only` if the caller may use the operation only on drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -78,16 +72,13 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the operation's `operationId`. If the operation is on a content type, the `operationId` ends
-    with the type's name, as in `createArticle`.
-    """
+    """Return the `operationId`, which ends with the name of the content type, as in `createArticle`."""
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Whether a write with this operation can result in a git commit."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -99,7 +90,6 @@ def _with_commit(answered: JsonSchema) -> JsonSchema:
 
 
 def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
-    """Return the descriptions of the two responses to a GET request: 200 with an entity tag, and 304."""
     commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
@@ -112,10 +102,7 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Return the description of a response to a write. The response contains the result of the write or,
-    after a dry run, the files that the write would change. `written` describes the result, or is None if
-    there is none.
-    """
+    """Describe the response to a write: its result or, after a dry run, a list of files."""
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)
@@ -127,7 +114,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of one error response for each status. A name looks like `Error404`."""
+    """Yield the name (such as `Error404`) and the description of an error response for each status."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

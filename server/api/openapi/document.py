@@ -1,7 +1,4 @@
-"""The OpenAPI document for one site and one caller.
-
-It describes only the operations that the caller may use.
-"""
+"""The OpenAPI document for one site and one caller. It contains only operations that the caller may use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -28,7 +25,7 @@ _ABOUT = (
     "anyone may do; with `Authorization: Bearer`, what that token or user may do. Queries nest brackets: "
     "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. All errors have the same shape."
 )
-# Keys in a schema or parameter whose values are data from the site.
+# Keys whose values are data from the site.
 _SITE_VALUES = ("example", "examples", "enum", "const", "default")
 _BEARER = {
     "type": "http",
@@ -38,8 +35,8 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the OpenAPI document for a site and a caller, as JSON. If the site and the permissions are the
-    same, the bytes are the same too.
+    """Return the OpenAPI document for a site and a caller, as JSON. The same input always yields the same
+    bytes.
     """
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
@@ -67,12 +64,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the descriptions of an area's operations to `paths`. Operations that the caller may not use are
-    omitted.
-
-    If the audience's `view` is a single type, only the operations on single types are added. If it is a
-    collection type, only the operations on collection types are added.
-    """
+    """Add the operations of an area that the caller may use to `paths`."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -86,10 +78,7 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to parameters that the document does not define.
-
-    For example, a type without relations has no parameter `populate`.
-    """
+    """Remove references to undefined parameters, such as `populate` for a type without relations."""
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():
@@ -98,7 +87,6 @@ def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str,
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
-    """Return all components that the document may need, by section (such as `schemas`) and by name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
@@ -125,18 +113,16 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
-    """Yield the section and name of each component to which a part of the document refers.
-
-    Examples and enumerations are skipped. They contain data from the site, which could look like a reference.
-    """
+    """Yield the section and name of each component that a value refers to."""
     stack = [value]
     while stack:
         item = stack.pop()
         if isinstance(item, list):
             stack.extend(item)
             continue
+        # Examples and enumerations are skipped: they contain data that may look like a reference.
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # The keys of this object are names of attributes.
+            if key == "properties":  # Its keys are names of attributes.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():
@@ -147,9 +133,6 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Return the document's version, which is a digest of the given parts of the document. It changes
-    whenever these parts change.
-    """
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 

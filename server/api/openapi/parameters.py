@@ -1,7 +1,6 @@
 """OpenAPI descriptions of parameters in queries, paths and headers.
 
-A parameter such as `filters[author][name][$eq]=Ann` can't be described exactly, because OpenAPI's style
-`deepObject` is not defined for nested objects.
+Nested filters can't be described exactly, because `deepObject` is undefined for nested objects.
 """
 
 import json
@@ -30,22 +29,20 @@ from server.service.render import Renderer
 from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
-_MAX_INTEGER = 10**18 - 1  # Numbers with more digits are rejected.
+_MAX_INTEGER = 10**18 - 1  # Longer numbers are rejected.
 _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER}
 
 
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Return the description of a query parameter that contains a comma-separated list. The list can contain
-    at most `most` items.
-    """
+    """Describe a query parameter with a comma-separated list of at most `most` items."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter that does not depend on the content type."""
+    """Yield the names and descriptions of parameters that are the same for all content types."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -170,9 +167,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter whose description depends on the content type. The
-    names look like `Article.fields`.
-    """
+    """Yield the names (such as `Article.fields`) and descriptions of parameters for a content type."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -227,9 +222,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield regular expressions that match sort keys with an attribute of a related document or a component,
-    such as `author.name`.
-    """
+    """Yield regular expressions for sort keys that follow relations or components, such as `author.name`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -246,11 +239,10 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples for a content type, by name. `plain` and `populated` are documents. `input` is a
-    request body that creates a document.
+    """Return examples for a content type: a `plain` and a `populated` document, and the `input` that creates
+    one.
 
-    The examples are created only from documents that the public may read, because other documents might be
-    confidential. This also applies if the caller may read more.
+    Only documents that the public may read are used, even if the caller may read more.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -282,7 +274,6 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 
 
 def _cut(value: Any) -> Any:
-    """Return a value in which long strings and lists are shortened."""
     if isinstance(value, str):
         return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
@@ -315,9 +306,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example of a request body, which is generated from the schema. Returns {} if no valid body
-    can be generated.
-    """
+    """Return an example of a request body that is generated from the schema, or {} if none is valid."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -327,11 +316,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body that contains values for the scalar attributes. `value_of` is a function that
-    returns an attribute's value. Invalid values are omitted.
-
-    Returns None if there is no valid value for a required attribute.
-    """
+    """Return a request body with valid values of scalar attributes, or None if a required one is missing."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -344,10 +329,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an example of an attribute's value in a request body, given the value in a document.
-
-    Long strings are shortened. A `uid` gets a suffix, so that it differs from the document's uid.
-    """
+    """Adapt an attribute's value for a request body. A `uid` gets a suffix, because uids are unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -1,8 +1,4 @@
-"""Handlers for GET /openapi.json, and for the page /docs, which displays the OpenAPI document.
-
-The document describes only the operations that the caller may use. If the request has no credentials, these
-are the operations that the public may use. The page is static HTML, and fetches the document in the browser.
-"""
+"""Handlers for /openapi.json, and for /docs, the page that displays it."""
 
 from pathlib import Path
 
@@ -16,7 +12,7 @@ from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
-# Size limit for all cached OpenAPI documents. Callers with the same permissions share a document.
+# Size limit for all cached documents. Callers with the same permissions share a document.
 MAX_BYTES = 16 * 1024 * 1024
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
@@ -31,7 +27,7 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Register the handlers for the OpenAPI document and for the page."""
+    """Register the handlers for the OpenAPI document and its page."""
     # The cache saves almost all of the 22 ms for a request: a repeated request takes 0.2 ms.
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
@@ -51,7 +47,7 @@ def bind(handles: Handlers) -> None:
 
     @handles("docsPageWithSlash")
     def page_with_slash() -> BaseResponse:
-        return redirect("../docs")  # With the slash, the page's relative URLs would be wrong.
+        return redirect("../docs")  # With the slash, relative URLs would be wrong.
 
     @handles("docsFile")
     def part(name: str) -> Response:

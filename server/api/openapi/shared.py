@@ -1,6 +1,4 @@
-"""JSON Schemas that are the same for all sites: for errors, rich text blocks, files, filters, and relations
-in request bodies.
-"""
+"""JSON Schemas that are the same for all sites, such as errors, blocks, files and filters."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +13,7 @@ _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentI
 
 
 def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and definition of each schema that does not depend on the site."""
+    """Yield the name and definition of each schema that is the same for all sites."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
@@ -112,8 +110,7 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
-# A client may send back a complete document from a populated response. All keys except documentId are
-# ignored.
+# Clients may send back a document from a populated response. Keys except documentId are ignored.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
@@ -128,9 +125,7 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a request body. The relation's value contains either all its
-    targets, or changes such as `connect` and `disconnect`.
-    """
+    """Return the schema for a relation in a request body: all targets, or changes such as `connect`."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
@@ -152,7 +147,6 @@ def _connect(target: JsonSchema) -> JsonSchema:
 
 
 def _media() -> JsonSchema:
-    """Return the schema for a media attribute in a request body."""
     key = {"type": ["integer", "string"]}
     one = {
         "anyOf": [
@@ -173,9 +167,7 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema for a filter on a scalar attribute. The filter can be a single value, a list of
-    values, or an object whose keys are operators.
-    """
+    """Return the schema for a filter on a scalar: a value, a list of values, or an object of operators."""
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
@@ -205,9 +197,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself (not on the related document's attributes). The
-    filter compares the related document's documentId, or checks whether the relation is empty.
-    """
+    """Return the schema for a filter on a relation itself: its documentId, or whether it is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

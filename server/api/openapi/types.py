@@ -1,7 +1,6 @@
 """JSON Schemas for content types and components in responses, request bodies and filters.
 
-If the caller lacks the permission `find` for a type, all relations that can only refer to this type are
-omitted.
+Relations to types that the caller may not find are omitted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,24 +26,18 @@ _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
-    """Return the schema for the object `meta` in the response to a list request. The object can also contain
-    the publication status of each document.
-    """
     return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The JSON Schemas for a site's types, as they apply to one caller. `names` maps the uid of each type to
-    the name of the type's JSON Schema.
-    """
+    """The JSON Schemas of a site's types for one caller. `names` contains the schema names by uid."""
 
     types: Schema
     names: Mapping[str, str]
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Yield the names and definitions of all JSON Schemas for all types."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -68,12 +61,11 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Whether an attribute can refer to at least one type that the caller may find."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the types to which an attribute can refer. If the attribute is a relation, types that the
-        caller may not find are omitted.
+        """Return the types that an attribute can refer to. For relations, types that the caller may not find
+        are omitted.
         """
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
@@ -87,7 +79,7 @@ class TypeSchemas:
     # --- responses ------------------------------------------------------------------------------
 
     def shown(self, type_: Type) -> JsonSchema:
-        """Return the JSON Schema for a document or component of this type in a response."""
+        """Return the schema for a document or component in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
             properties["__component"] = {"const": type_.uid, "description": "Only in dynamic zones."}
@@ -124,7 +116,6 @@ class TypeSchemas:
         return any(a.polymorphic for a in every)
 
     def _populated_schema(self, attribute: Attribute) -> JsonSchema:
-        """Return the JSON Schema for an attribute's value in a response that populates this attribute."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
@@ -141,10 +132,8 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema for a document or component in a request body.
-
-        If `whole` is True, the body must contain all required attributes. If it is False, attributes that are
-        missing in the body keep their current values.
+        """Return the schema for a document or component in a request body. If `whole`, required attributes
+        are required.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
@@ -201,7 +190,7 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """Return the JSON Schema for the parameter `filters` in queries for documents of this type."""
+        """Return the schema for the parameter `filters`."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():
@@ -217,7 +206,6 @@ class TypeSchemas:
 
 
 def _is_required(attribute: Attribute) -> bool:
-    """Whether a request body that creates a document must contain this attribute."""
     return attribute.required and not attribute.derived and not attribute.has_default
 
 

@@ -1,8 +1,7 @@
 """JSON Schemas for attribute values in responses, request bodies and filters.
 
-A schema for responses describes only a value's type, because documents are served even if their values
-violate the attributes' options, such as `maxLength`. A schema for request bodies includes all options that
-are checked when a document is published.
+Only schemas for request bodies include options such as `maxLength`, because documents that violate them are
+still served.
 """
 
 from collections.abc import Mapping
@@ -18,10 +17,10 @@ _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# The Unix times of the years 1 to 9999, in milliseconds.
+# The years 1 to 9999 as Unix times in milliseconds.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
-# Schemas for values in responses, by attribute type.
+# By attribute type.
 RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "string": TEXT,
     "text": TEXT,
@@ -43,7 +42,7 @@ RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "json": {},
 }
 _TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
-# Schemas for values in request bodies, by attribute type. Numbers may also be sent as strings.
+# By attribute type. Numbers may also be sent as strings.
 BODY_VALUES: Mapping[str, JsonSchema] = {
     **RESPONSE_VALUES,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
@@ -59,7 +58,7 @@ BODY_VALUES: Mapping[str, JsonSchema] = {
     "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
     "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
 }
-# For each attribute type, the name of the schema for operands in filters.
+# The schema for operands in filters, by attribute type.
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
@@ -82,7 +81,7 @@ _NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
-    """Return a JSON Schema that allows null in addition to what `schema` allows."""
+    """Return a copy of a JSON Schema that also allows null."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     if "type" not in schema:
@@ -93,12 +92,10 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """Return a JSON Schema to which the attribute's description is added."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
 def value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema for a scalar attribute in a response."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
     return with_description(nullable({**RESPONSE_VALUES[attribute.type], **values}), attribute)
 
@@ -129,7 +126,6 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """Return the part of a schema for request bodies that limits the number of items in a list attribute."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -1,1 +1,1 @@
-"""The table of operations, which has one row for each HTTP method that a path supports."""
+"""The table of operations, with one row for each HTTP method of a path."""

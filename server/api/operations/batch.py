@@ -21,7 +21,7 @@ from server.api.serving.bodies import MAX_BODY_BYTES
 BATCH = Tag("Batch", "Several writes in one request.")
 MAX_OPERATIONS = 100
 MAX_MESSAGE_CHARS = 10_000
-MERGE = "merge"  # a value of `prefer` in a request body, with the same meaning as in the `Prefer` header
+MERGE = "merge"  # `prefer` in a request body means the same as the `Prefer` header
 
 _OPERATION: JsonSchema = {
     **object_of(
@@ -71,9 +71,6 @@ _OFFER = {
 
 
 def _undoable(data: JsonSchema) -> JsonSchema:
-    """Return the schema for the response to a write. The response contains `data` and, if the write can be
-    undone, `undo`.
-    """
     return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 

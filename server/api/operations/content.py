@@ -1,8 +1,4 @@
-"""Operations on content: reading and writing documents of collection types and single types, and actions such
-as publish (docs/querying.md, docs/writing.md).
-
-Each operation applies either to all collection types or to all single types.
-"""
+"""Operations to read and write documents, and actions such as publish (docs/querying.md, docs/writing.md)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -154,7 +150,7 @@ _UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
-    parts=(),  # `area_of` returns this area for all paths below /api that belong to no other area
+    parts=(),  # the area of all paths below /api that belong to no other area
     takes_at=True,
     varies_by_commit=True,
     operations=(
@@ -179,13 +175,9 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Parse the path of a content read. Return the content type and the document id, or None for any other
-    path.
-
-    For a list of documents, the id is "". As in WSGI, each character in the path and in the id represents one
-    byte.
-    """
-    parts = path.split("/", 4)  # "", "api", the type, the id, and "" if there is a trailing slash
+    """Parse the path of a content read into the content type and the document id ("" for lists), or None."""
+    # As in WSGI, each character represents one byte.
+    parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
     if type_ is None or parts[1] != "api":
         return None

@@ -1,6 +1,4 @@
-"""Operations under `/history`: commits, differences, uncommitted files, and restoring earlier versions
-(docs/history.md).
-"""
+"""Operations under `/history`: commits, diffs, uncommitted files and restoring (docs/history.md)."""
 
 from server.api.operations.json_schema import (
     NUMBER,
@@ -25,7 +23,7 @@ from server.api.operations.permission import may
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
 
 HISTORY = Tag("History", "Git history of documents.")
-MAX_FILES = 5000  # Maximum number of files that one request can commit.
+MAX_FILES = 5000  # Maximum for one request.
 MAX_MESSAGE_CHARS = 10_000
 _COMMIT = {
     "commit": {**TEXT_OR_NULL, "description": "The commit; null if not committed yet."},

@@ -1,11 +1,11 @@
-"""Functions that build parts of JSON Schemas and OpenAPI documents."""
+"""Helpers that build parts of JSON Schemas and OpenAPI documents."""
 
 from collections.abc import Mapping
 from typing import Any
 
 JsonSchema = dict[str, Any]
 JSON = "application/json"
-# Statuses of the errors that all operations of a kind can return, such as all reads.
+# Statuses of errors that are common to all reads or writes.
 READ = (400, 401, 403, 500)
 READ_ONE = (*READ, 404)
 WRITE = (*READ, 409, 413, 503, 507)
@@ -24,30 +24,25 @@ TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """Return a reference to a component of the OpenAPI document, such as a schema."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to parameters with these names. If the OpenAPI document does not define one of them,
-    its reference is removed later.
-    """
+    """Return references to parameters. References to undefined parameters are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
 def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
-    """Return the schema for a list whose items have the schema `item`."""
     return {"type": "array", "items": item, **bounds}
 
 
 def or_null(schema: JsonSchema) -> JsonSchema:
-    """Return a JSON Schema that allows null and everything that `schema` allows."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object with the given properties. No other properties are allowed. All of the
-    given properties are required, except for those in `optional`.
+    """Return the schema for an object with exactly these properties. They are required, except for
+    `optional`.
     """
     return {
         "type": "object",
@@ -58,20 +53,15 @@ def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> 
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """Return the value of the key `content` in the description of a JSON request body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
 def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -> JsonSchema:
-    """Return the description of a JSON request body."""
     return {"required": required, "content": json_content(schema, example)}
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return the description of a response. If `tagged` is True, the response usually has an ETag header.
-
-    The ETag header is missing if the response contains only a draft's ids.
-    """
+    """Describe a response. If `tagged`, it has an ETag header, unless it contains only a draft's ids."""
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}
@@ -81,17 +71,14 @@ def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool =
 
 
 def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) -> JsonSchema:
-    """Return the description of a query parameter."""
     entry = {"description": description} if description else {}
     return {"name": name, "in": "query", **entry, **more, "schema": schema}
 
 
 def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
-    """Return the description of a path parameter."""
     schema = schema or {**TEXT, "minLength": 1}
     return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
 def in_header(name: str, description: str, **bounds: Any) -> JsonSchema:
-    """Return the description of a header parameter."""
     return {"name": name, "in": "header", "description": description, "schema": {**TEXT, **bounds}}

@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: operations, and areas, which are groups of operations."""
+"""Data classes for the table of operations: operations, and areas, which group them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,20 +13,19 @@ from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
 
-# For each converter, the regular expression that a path variable must match. It excludes words such as
-# `count`, because a different operation has this word at the same place in its path.
+# Regular expressions for path variables. They exclude words such as `count`, which other operations have at
+# the same place in their paths.
 CONVERTERS: Mapping[str, str] = {
     "": r"[^/]+",
     "path": r"[^/].*?",
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# For these path variables, the names of the handlers' arguments. For any other variable, the argument's name
-# is the variable's name in snake case.
+# Names of handler arguments for path variables, if not the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
-# Whether a write becomes a git commit. "maybe": only if `git.commit` is set, or if the write is to a branch.
+# Whether a write becomes a git commit. "maybe": if `git.commit` is set or the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
 
 
@@ -40,10 +39,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type, as described in the OpenAPI document for one caller. `name` is the name of the type's
-    JSON Schema. `examples` contains the examples by name. `drafts_only` is True if the caller may use the
-    operation only on drafts.
-    """
+    """A content type in the OpenAPI document for one caller. `name` is the name of its JSON Schema."""
 
     type: Type
     name: str
@@ -53,11 +49,8 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller for whom operations are described in the OpenAPI document. `public` is the actor for
-    requests without credentials.
-
-    `view` is the content type on which the operations work. It is None for operations that are not on a
-    content type.
+    """The caller for whom the OpenAPI document is made, and the content type that is described (`view`), if
+    any.
     """
 
     actor: Actor
@@ -68,27 +61,21 @@ class Audience:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether the site has a rate limit, so that any response can have the status 429."""
         return bool(self.settings.api.rate_limit)
 
     @property
     def may_branch(self) -> bool:
-        """Whether the caller may write to branches other than the served branch."""
         return may_branch(self.actor, "update", self.schema)
 
     @property
     def may_dry_run(self) -> bool:
-        """Whether the caller may request dry runs. Dry runs reveal file paths, so the caller needs the
-        permission `source.read`.
-        """
+        """Return whether the caller may request dry runs, which reveal file paths (`source.read`)."""
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation. It does not contain what can be derived from the operation's
-    other columns in the table.
-    """
+    """The OpenAPI description of an operation, without what other columns of the table imply."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -99,24 +86,19 @@ class Docs:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One HTTP method on a path, as a row in the table of operations.
+    """An HTTP method on a path: one row of the table of operations.
 
-    - `path`: the path, with variables in OpenAPI's syntax. The name of a variable can be followed by a colon
-      and the name of a converter (CONVERTERS).
-    - `permission`: the minimum permission that the caller needs. The handler may require more.
-    - `docs`: the OpenAPI description. If it is a string, the operation is not part of the OpenAPI document,
-      and the string explains why.
-    - `max_body`: the size limit for request bodies in bytes, or None for the upload limit. If the caller
-      lacks the permission, the limit is always SMALL_BODY_BYTES.
-    - `runs_inline`: whether the module `entrance` handles the operation itself, without a Flask handler or a
-      thread pool
-    - `waits`: whether the operation may wait a long time for another process. If so, it runs in a separate
-      thread pool.
-    - `branch`, `dry_run`: whether the operation supports the parameters `branch` and `dryRun`
-    - `slash`: whether the path may end with a slash
-    - `always_fails`: whether all responses are errors that explain what to do instead. If so, the `Allow`
-      header does not list the method.
-    - `kind`: the kind of content types (collection types or single types) to which the operation applies
+    - `path`: in OpenAPI's syntax; the name of a variable may be followed by a colon and a converter
+      (CONVERTERS)
+    - `permission`: the minimum; handlers may require more
+    - `docs`: the OpenAPI description, or the reason why there is none
+    - `max_body`: in bytes, or None for the upload limit; SMALL_BODY_BYTES without permission
+    - `runs_inline`: `entrance` handles the operation, without Flask or a thread pool
+    - `waits`: may wait long for another process, so it runs in a separate thread pool
+    - `branch`, `dry_run`: supports this parameter
+    - `slash`: the path may end with a slash
+    - `always_fails`: always returns an error with advice, and is not listed in `Allow`
+    - `kind`: collection types or single types
     """
 
     id: str
@@ -136,37 +118,31 @@ class Operation:
 
     @property
     def rule(self) -> str:
-        """The path as a URL rule for Flask."""
         return _VARIABLE.sub(_as_rule, self.path)
 
     @property
     def described_path(self) -> str:
-        """The path in OpenAPI's syntax. In operations on content, a variable represents the content type."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:
-        """Whether a path matches this operation's path."""
         return _pattern(self.path, self.slash).fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix are also
-    assigned to this area.
+    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix belong to
+    it.
 
-    - `name`: the name of the area in metrics
-    - `parts`: the prefixes of the paths in this area. A prefix is the first segment of a path, or `api/` and
-      the second segment. If a prefix ends with a hyphen, the first segment begins with it.
-    - `takes_at`: whether reads support the parameter `at`, which selects a past commit
-    - `varies_by_commit`: whether responses depend on the served commit. If so, they contain the header
-      `Bifolio-Commit`.
-    - `uses_current_settings`: whether responses that read a past commit also depend on the current settings.
-      If so, they are never marked as immutable.
-    - `ignores_served_commit`: whether operations always use the repository's current state, even if the
-      server serves a past commit
-    - `may_query_accounts`: whether requests may have to wait for the accounts database, even without
-      credentials
-    - `writes_site`: whether writes change files. If so, a server for a past commit rejects these writes.
+    - `name`: for metrics
+    - `parts`: the path prefixes: the first segment, or `api/` and the second segment; a hyphen at the end
+      matches any continuation
+    - `takes_at`: reads support the parameter `at`, which selects a past commit
+    - `varies_by_commit`: responses depend on the served commit, and have the header `Bifolio-Commit`
+    - `uses_current_settings`: responses for past commits depend on current settings, so they are never
+      immutable
+    - `ignores_served_commit`: always uses the current state of the repository
+    - `may_query_accounts`: may wait for the accounts database even without credentials
+    - `writes_site`: writes change files, so a server for a past commit rejects them
     """
 
     name: str

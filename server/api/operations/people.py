@@ -1,4 +1,4 @@
-"""Operations for signing in, registration, passwords, sessions, users and roles (docs/access.md)."""
+"""Operations for sign-in, registration, passwords, sessions, users and roles (docs/access.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ from server.auth.user import (
 ACCOUNTS = Tag("Accounts", "Sign-in, registration, passwords and sessions.")
 USERS = Tag("Users", "Users and roles.")
 USER = "UsersPermissionsUser"
-# The fields of each form, with the minimum length of each field's value.
+# The fields of each form, with their minimum lengths.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": MIN_NAME_CHARS, "password": MIN_PASSWORD_CHARS}
 CHANGE: Mapping[str, int] = {
@@ -49,10 +49,10 @@ CHANGE: Mapping[str, int] = {
 }
 RESET: Mapping[str, int] = {"code": 1, "password": MIN_PASSWORD_CHARS, "passwordConfirmation": 1}
 EMAIL: Mapping[str, int] = {"email": 1}
-# Regular expressions that the values of text fields must match.
+# Regular expressions for text fields.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _NO_INVISIBLE = (
-    # Joiners are invisible characters that are allowed between letters. This pattern can't express that.
+    # Joiners are invisible characters that are allowed between letters, which this pattern can't express.
     f"^[^{INVISIBLE_CHARS}]*$"
 )
 _EXAMPLES = {
@@ -64,9 +64,7 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the descriptions of the parameters `start` and `limit`, for lists that are returned as a plain
-    JSON array. `items` is the plural of what the list contains, such as "users".
-    """
+    """Return the parameters `start` and `limit` for lists that are returned as plain JSON arrays."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
@@ -74,7 +72,6 @@ def part_of(items: str) -> list[JsonSchema]:
 
 
 def _text_of(name: str, least: int) -> JsonSchema:
-    """Return the schema for the value of a form field. `least` is the minimum length of the value."""
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
@@ -83,11 +80,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Return the description of a request body that contains a form. All fields are required. The values in
-    `fields` are their minimum lengths.
-
-    Only the registration form rejects unknown fields.
-    """
+    """Describe a request body with a form. All fields are required, and only registration forbids others."""
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
@@ -96,14 +89,11 @@ def _form(fields: Mapping[str, int]) -> JsonSchema:
 
 
 def _optional(**properties: Any) -> JsonSchema:
-    """Return the description of an optional request body. All its properties are also optional."""
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the description of a request body that creates or changes a user. `names` contains the fields
-    that the body can set. If `whole` is True, the required fields must not be missing.
-    """
+    """Describe a request body that creates or changes a user. If `whole`, required fields must be present."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
@@ -140,16 +130,13 @@ _SESSION = object_of(
     },
     ("deviceName",),
 )
-_COUNTED = (*READ, 413, 429)  # includes 429, because the number of attempts is always limited
-_OFF = (*READ_ONE, 413)  # includes 404, because these paths exist only if `auth.refresh` is set
+_COUNTED = (*READ, 413, 429)  # 429, because the number of attempts is always limited
+_OFF = (*READ_ONE, 413)  # 404, because these paths exist only if `auth.refresh` is set
 
 
 def _sends(
     id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    """Return the operation to which a form under `/api/auth` is submitted. Clients can make only a limited
-    number of attempts.
-    """
     docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 

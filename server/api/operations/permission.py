@@ -1,8 +1,6 @@
-"""Checks whether a caller has the permission for an operation. Each check is called with the actor, the
-schema, and the content type in the path.
+"""Permission checks for operations. Each takes the actor, the schema and the content type in the path.
 
-It covers only the minimum permission for the operation. If a request needs further permissions, the
-operation's handler checks them.
+They cover the minimum permission. Handlers check further permissions.
 """
 
 from collections.abc import Callable
@@ -20,29 +18,26 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """A permission check. The actor needs the permissions for all of the given actions on a subject."""
+    """A check for the permissions for all given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Whether the actor may perform all of the actions on the subject."""
         if self.subject in SITE_SUBJECTS:
             return all(may_of_site(actor, self.subject, action, schema) for action in self.actions)
         return all(actor.may(self.subject, action) for action in self.actions)
 
 
 def may(subject: str, *actions: str) -> May:
-    """Return a permission check. The actor needs the permissions for all given actions on the subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """A permission check. The actor needs the permission for an action on the content type in the path.
+    """A check for the permission for an action on the content type in the path.
 
-    If `drafts` is True, it is sufficient if the actor may perform the action on the type's drafts. If
-    `needs_drafts` is True, the check fails if the content type has no drafts.
+    If `drafts`, permission for the type's drafts is enough. If `needs_drafts`, types without drafts fail.
     """
 
     action: str
@@ -50,7 +45,6 @@ class MayOfType:
     needs_drafts: bool = False
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Whether the actor may perform the action on the content type."""
         if type_ is None or (self.needs_drafts and not type_.draft_publish):
             return False
         may_all = actor.may(type_.singular, self.action)
@@ -58,38 +52,30 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return True, because everyone may use the operation. The arguments are ignored."""
     return True
 
 
 def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one content type."""
     return may_write(actor, schema.content_types)
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one content type, and is not the public. The public
-    may never undo writes.
-    """
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may find documents of at least one content type."""
     return any(actor.may(each.singular, "find") for each in schema.content_types)
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may read events, which requires the permission `find` for at least one content type
-    or for media files.
-    """
+    """Return whether the actor may find at least one content type or media files."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may see presence for at least one content type."""
+    """Return whether the actor may see presence for at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

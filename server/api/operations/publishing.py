@@ -1,6 +1,4 @@
-"""Operations for what a site publishes besides its API: feeds, sitemaps (docs/feeds.md) and redirects
-(docs/redirects.md).
-"""
+"""Operations for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md)."""
 
 from server.api.operations.json_schema import (
     COUNT,

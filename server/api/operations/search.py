@@ -1,6 +1,4 @@
-"""The operations `/search` (docs/search.md) and `/overview`, which cover all content types that the caller
-may find.
-"""
+"""The operations `/search` (docs/search.md) and `/overview`, across all content types."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -26,7 +24,7 @@ _POSITIVE_INTEGER = {
     "type": "integer",
     "minimum": 1,
     "maximum": 10**9 - 1,
-}  # Numbers with more digits are rejected.
+}  # Longer numbers are rejected.
 _COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 

@@ -1,4 +1,4 @@
-"""Operations that return information about the site and its server, and operations that return HTML pages."""
+"""Operations for information about the site and its server, and for HTML pages."""
 
 from server.api.monitoring.condition import AWAY_STATUS, BEHIND_STATUS, READ_ONLY_STATUS, READY_STATUS
 from server.api.operations.json_schema import (
@@ -55,9 +55,6 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    """Return two operations: one lists all content types or all components, and the other returns a single
-    content type or component.
-    """
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "A uid, such as `api::article.article`.")
@@ -209,7 +206,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            # Everyone may send this request, but the handler rejects a body without a valid signature.
+            # Anyone may send this, but the handler requires a valid signature.
             "gitHook", "POST", "/git/hook", anyone,
             Docs(
                 "Receive a signed push webhook from the git host",
@@ -253,7 +250,7 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # The only writes in this area are signing in and signing out.
+    writes_site=False,  # Only sign-in and sign-out write.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),

@@ -1,6 +1,4 @@
-"""Operations under `/source` and `/problems`, on the files that contain the documents, and on the problems in
-these files (docs/files.md).
-"""
+"""Operations under `/source` and `/problems`: documents' files and their problems (docs/files.md)."""
 
 from server.api.operations.history import PAGES, TYPE
 from server.api.operations.json_schema import (
@@ -31,7 +29,7 @@ from server.problems import RULES
 
 OF_SOURCE = Tag("Source", "Source files of documents.")
 OF_PROBLEMS = Tag("Problems", "Problems in the site's files.")
-MAX_FIXES = 1000  # maximum number of fixes that one request can apply
+MAX_FIXES = 1000  # maximum for one request
 
 _FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
 _SOURCE = object_of(
@@ -51,7 +49,6 @@ _ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """Return two operations: one reads a document's file, and the other writes it."""
     shown = Docs(
         "Get the source file of a document",
         {200: answer("Path and text of the file.", _ANSWER)},

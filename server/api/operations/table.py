@@ -1,15 +1,6 @@
-"""The table of operations, and functions that look up operations by path.
+"""The table of operations, from which routing, limits, metrics and the OpenAPI document are derived.
 
-Many parts of the server use this table:
-
-- Flask's URL rules, the response 405, and the `Allow` header
-- the size limits for request bodies
-- the check whether a path supports the parameter `at`
-- the check whether a request may have to wait for the accounts database
-- the labels in metrics
-- the OpenAPI document
-
-To add an operation, add a row to an area, and register a handler for the row's id in `server.api.routes`.
+To add an operation, add a row to an area, and register a handler for its id in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +21,7 @@ from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
 from server.schema.model import Schema, Type
 
-METHODS = ("GET", "POST", "PUT", "DELETE")  # in the order in which the `Allow` header lists them
+METHODS = ("GET", "POST", "PUT", "DELETE")  # in the order of the `Allow` header
 AREAS = (
     CONTENT,
     batch.WRITES,
@@ -61,10 +52,10 @@ AREAS = (
     site.START,
     site.STUDIO,
 )
-NOWHERE = Area("other", parts=(), operations=())  # the area for paths that belong to no other area
+NOWHERE = Area("other", parts=(), operations=())  # the area of all other paths
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in AREAS for operation in area.operations)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
-# The values of the label `route` in metrics.
+# Values of the label `route` in metrics.
 ROUTES = (CONTENT.name, *sorted({area.name for area in AREAS} - {CONTENT.name}), NOWHERE.name)
 _BY_PART: Mapping[str, Area] = {
     part: area for area in AREAS for part in area.parts if not part.startswith("api/")
@@ -76,9 +67,7 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area to which a path belongs. It depends on the first path segment or, if this is `api`, on
-    the second segment.
-    """
+    """Return the area that a path belongs to."""
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -88,14 +77,11 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """Return the number of the path's label in metrics (an index in ROUTES)."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield each operation that a path supports, together with the content type in the path. If the path
-    contains no content type, the second value is None.
-    """
+    """Yield each operation that a path supports, with the content type in the path or None."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -105,8 +91,8 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the HTTP methods that a path supports, in the order in which the `Allow` header lists them.
-    Returns () if the path is unknown.
+    """Return the HTTP methods that a path supports, in the order of the `Allow` header, or () if it is
+    unknown.
     """
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]

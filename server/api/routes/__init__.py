@@ -1,1 +1,1 @@
-"""Flask handlers for the operations (one module for each part of the API), and code that they share."""
+"""Flask handlers for the operations, with one module for each part of the API."""

@@ -1,4 +1,4 @@
-"""Handler for `/access`, which returns who the caller is and which permissions the caller has."""
+"""Handler for `/access`, which returns the caller's identity and permissions."""
 
 from flask import Response, request
 

@@ -1,4 +1,4 @@
-"""Handlers for /api/auth and /api/connect: signing in, registration, passwords and email confirmation."""
+"""Handlers for /api/auth and /api/connect: sign-in, registration, passwords and email confirmation."""
 
 from urllib.parse import urlencode
 
@@ -26,7 +26,7 @@ from server.errors import ApplicationError, ValidationError
 from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
-NO_PROVIDER_MESSAGE = "This provider is disabled"  # Signing in with OAuth providers is not supported.
+NO_PROVIDER_MESSAGE = "This provider is disabled"  # OAuth is not supported.
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
@@ -61,8 +61,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("changePassword")
     def change_password() -> Response:
-        # A session that has been ended is accepted here, because the request must also contain the current
-        # password.
+        # Ended sessions are accepted, because the request must contain the current password.
         actor = require_permission(request, "auth", "changePassword", ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
@@ -84,7 +83,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # Neither the response nor the response time may reveal whether the account exists.
+        # Neither the response nor its time may reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
@@ -95,7 +94,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # The code was sent to the user's email address, so its use also confirms the address.
+        # The code was sent to the address, so it confirms the address, too.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
@@ -124,7 +123,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         require_permission(request, "auth", "callback")
-        if provider == "local":  # for a request without a JSON body
+        if provider == "local":  # a request without a JSON body
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER_MESSAGE)
 

@@ -1,6 +1,4 @@
-"""Handler for POST /batch, which applies several writes. If one of the writes fails, none of them is applied
-(docs/batch.md).
-"""
+"""Handler for POST /batch, which applies all of several writes or none (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,11 +37,11 @@ from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
-MAX_PATH_CHARS = 40_000  # Maximum length of an operation's path, including its query.
+MAX_PATH_CHARS = 40_000  # Maximum length of an operation's path with its query.
 _MAX_NAME_CHARS = 100  # Longer names are truncated before the search for similar names.
 _OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
-# For path segments after /api/, the reasons why these paths can't be written in a batch.
+# Reasons why paths below /api/ can't be written in a batch.
 _OTHERS = {
     "upload": "files can't be uploaded or changed in a batch",
     "users": "users can't be written in a batch",
@@ -77,7 +75,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Parse a request body into the batch's operations and its commit message. Raises ValidationError."""
+    """Parse a request body into operations and a commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('The body of a batch must be an object that contains the list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -103,9 +101,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield the operations in a batch. Each operation is parsed only after the operations before it have been
-    handled.
-    """
+    # A generator, so that each operation is parsed after the earlier ones have been handled.
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -147,9 +143,8 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the content type and the document id for the path of an operation.
 
-    Raises ForbiddenError if the caller may neither find nor write documents of the content type. This
-    permission is checked first, so that no other error reveals anything about the content type. Raises
-    ValidationError if the verb can't be used with the path.
+    Raises ForbiddenError if the caller may not use the type, and ValidationError if the path does not support
+    the verb.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -164,6 +159,7 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
         raise ValidationError(
             f"A batch can't write to {path}: {why or 'it is not the path of a content type'}"
         )
+    # Permission comes first, so that no other error reveals anything about the type.
     type_, document_id = found
     if not _may_use(caller, type_):
         raise ForbiddenError()
@@ -183,16 +179,13 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
 
 
 def _may_use(caller: Caller, type_: Type) -> bool:
-    """Whether the caller may find or write documents of a type."""
     return may_find(caller.actor, type_.uid) or may_write(caller.actor, [type_])
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for the result of one operation. It shows the document in the state after the whole
-    batch.
+    """Return the JSON for the result of an operation, with the document as it is after the batch.
 
-    `body` is None if the document was deleted, or if it is too large for a response. In both cases, the write
-    itself has succeeded.
+    `body` is None if the document was deleted or is too large for a response.
     """
     try:
         shown = written.render()

@@ -1,4 +1,4 @@
-"""Handlers for `/branches`: listing, creating, deleting, comparing and merging branches."""
+"""Handlers for `/branches`, which list, create, delete, compare and merge branches."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -88,9 +88,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a request body. Return the name of the new branch, and the commit, tag, branch or time at which
-    the branch starts. Raises ValidationError.
-    """
+    """Parse a request body into the name and the start of a new branch. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -103,10 +101,8 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a request body. Return the target branch, the commit message, and the instructions for resolving
-    conflicts. Raises ValidationError.
-
-    If the body specifies no target branch, it is "", which means the served branch.
+    """Parse a request body into the target branch ("" for the served one), the commit message and the
+    resolution of conflicts. Raises ValidationError.
     """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -127,9 +123,7 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return the JSON for a document that a branch has changed. Raises LimitError if the response would
-    become too large.
-    """
+    """Return the JSON for a changed document. Raises LimitError if the response becomes too large."""
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

@@ -1,7 +1,4 @@
-"""Handlers for writes to content, including actions such as publish (docs/writing.md).
-
-Reads of content are handled in `server.api.entrance`.
-"""
+"""Handlers for writes to content, and for actions such as publish (docs/writing.md)."""
 
 from functools import partial
 

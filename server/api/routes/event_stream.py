@@ -1,6 +1,4 @@
-"""`GET /events` as an event stream: the event at which a stream starts, and the limits on the number of open
-streams.
-"""
+"""`GET /events` as an event stream, with limits on the number of open streams."""
 
 from flask import Request, Response
 
@@ -15,32 +13,29 @@ from server.events.reading import Selection
 from server.events.resume import start_position
 from server.events.stream import CONTENT_TYPE, Stream
 
-# The header X-Accel-Buffering disables buffering in nginx and similar proxies.
+# X-Accel-Buffering disables buffering in nginx and similar proxies.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 TOO_MANY_MESSAGE = "Too many event streams are open; try again"
 TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether a client requests an event stream (with the header `Accept: text/event-stream`)."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return an event stream. It starts after the event whose number is in the `Last-Event-ID` header. If the
-    header is missing, it starts after the event with the number `since`. If `since` is also None, it starts
-    with the next new event.
+    """Return an event stream that starts after `Last-Event-ID`, after `since`, or with the next event.
 
-    Raises BusyError if too many streams are open, either in total or from this client.
+    Raises BusyError if too many streams are open, in total or for this client.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # If no proxies are configured, a request from a loopback address may still come from a proxy, which sends
-    # requests for many clients. The limit for each client therefore does not apply to this address.
+    # Without configured proxies, a loopback address may still be a proxy with many clients, so the limit for
+    # each client does not apply.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

@@ -1,4 +1,4 @@
-"""Handlers for `/events`: the event log, the cache tags for a URL, and the script that reloads pages."""
+"""Handlers for `/events`: the event log, cache tags of a URL, and the script that reloads pages."""
 
 import json
 import re
@@ -81,9 +81,6 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the JavaScript that reloads a page after a change. The names of all kinds of events are inserted
-    into the script.
-    """
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
@@ -91,11 +88,10 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response to a URL path with a query.
+    """Return the cache tags of the response to a path with a query. `subjects` are the types that a search
+    can return.
 
-    If the URL reads a document that does not exist, return the tags that it would have. `subjects` contains
-    the content types that can appear in responses about all content, such as search results. Raises
-    ValidationError, and all errors that reading the document can raise.
+    Raises ValidationError and the errors of reading the document.
     """
     if not isinstance(address, str):
         raise ValidationError(

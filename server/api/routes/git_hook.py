@@ -1,7 +1,6 @@
-"""Handler for `POST /git/hook`, which a git host such as GitHub calls after a push. The requests are signed
-with a shared secret.
+"""Handler for `POST /git/hook`, which git hosts such as GitHub call after a push, with a signature.
 
-A request only triggers a fetch from the configured remote, so even a forged request could do no harm.
+A request only triggers a fetch from the configured remote, so a forged request could do no harm.
 """
 
 import hmac
@@ -28,10 +27,8 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header. Usually the header's value is a prefix, followed by the HMAC-SHA-256 of the
-    request body in hexadecimal.
-
-    If `plain` is True, the header's value is the secret itself.
+    """A kind of signature header: a prefix and the HMAC-SHA-256 of the body in hexadecimal or, if `plain`,
+    the secret itself.
     """
 
     header: str
@@ -39,31 +36,27 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether a header's value is correct for the secret and the request body. The comparison always
-        takes the same time, so the time reveals nothing about the correct value.
-        """
+        """Return whether a header is correct for the secret and the body, in constant time."""
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# If a request has several of these headers, only the header that is first in this list is checked. GitHub
-# sends X-Hub-Signature-256, and also X-Hub-Signature with an older hash, which is therefore ignored.
+# Only the first of these headers that a request has is checked. GitHub also sends X-Hub-Signature, with an
+# older hash.
 SCHEMES = (
-    Scheme("X-Hub-Signature-256", "sha256="),  # sent by GitHub, and also by Gitea and Forgejo
+    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, and also Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
     Scheme("X-Gitea-Signature"),
     Scheme("X-Gogs-Signature"),
-    Scheme("X-Hub-Signature", "sha256="),  # sent by Bitbucket
+    Scheme("X-Hub-Signature", "sha256="),  # Bitbucket
     Scheme("X-Gitlab-Token", plain=True),
 )
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError unless the request has a correct signature. The signature proves that the
-    sender knows the secret.
-    """
+    """Raise UnauthorizedError unless the request is signed with the secret."""
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -77,7 +70,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. The handler uses `notices` to notify other machines about a pushed commit."""
+    """Register the handler. It tells other machines about a pushed commit through `notices`."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -99,18 +92,13 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """Return the bytes of the request body, from which the signature is computed. Raises
-    PayloadTooLargeError.
-    """
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The request body is larger than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """Parse the request body, which is either JSON or a form whose field `payload` contains JSON. Raises
-    ValidationError.
-    """
+    """Parse the body, which is JSON or a form with JSON in the field `payload`. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -123,17 +111,13 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name of each pushed branch, together with the pushed commit. The commit is "" if it is
-    unknown.
-
-    Yields nothing if the git host reports anything other than a push.
-    """
+    """Yield each pushed branch and its commit ("" if unknown). Yields nothing for other notifications."""
     if not isinstance(told, dict):
         return
     ref = told.get("ref")
     if isinstance(ref, str) and ref.startswith(BRANCH_PREFIX):
         yield ref.removeprefix(BRANCH_PREFIX), _commit(told.get("after"))
-    push = told.get("push")  # sent by Bitbucket
+    push = told.get("push")  # Bitbucket
     changes = push.get("changes") if isinstance(push, dict) else None
     for change in changes if isinstance(changes, list) else ():
         new = change.get("new") if isinstance(change, dict) else None

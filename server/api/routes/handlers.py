@@ -1,4 +1,4 @@
-"""Registry of handlers. The keys are the operation ids from `server.api.operations.table`."""
+"""Registry of handlers by the operation ids of `server.api.operations.table`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,18 +11,16 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. An instance is used as a decorator for handlers, for example
-    `@handles("findUsers")`.
-    """
+    """Registry of handlers. It is used as a decorator, such as `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a function as the handler for the given operations. The function
-        is called with the variables in the path as its arguments.
+        """Return a decorator that registers a handler for operations. Raises KeyError if an operation id is
+        unknown.
 
-        Raises KeyError if an operation id is unknown.
+        The handler gets the variables of the path as arguments.
         """
 
         def bind(handler: Handler) -> Handler:
@@ -33,5 +31,4 @@ class Handlers:
 
     @property
     def by_id(self) -> Mapping[str, Any]:
-        """The registered handlers. The keys are the operation ids."""
         return self._by_id

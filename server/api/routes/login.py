@@ -1,6 +1,4 @@
-"""Functions for signing in: they check passwords, return responses to successful logins, and set the cookie
-that contains the refresh token.
-"""
+"""Sign-in: checks of passwords, responses to logins, and the cookie with the refresh token."""
 
 import re
 from collections.abc import Mapping
@@ -25,9 +23,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # With the value "httpOnly", the client requests the cookie.
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # "httpOnly": the client requests the cookie
 MAX_AGENT_CHARS = 1024
-# Regular expressions that find the browser or system in a User-Agent header. The first that matches is used.
+# Find the browser or system in a User-Agent header. The first match counts.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -48,11 +46,10 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """Check the identifier and password in a request body, and return the user. The number of attempts is
-    limited.
+    """Return the user whose identifier and password are in a request body.
 
-    Raises ValidationError if the identifier or the password is wrong, and RateLimitError if a limit is
-    reached. Raises ApplicationError if the user is blocked or has not confirmed the email address.
+    Raises ValidationError if they are wrong, RateLimitError after too many attempts, and ApplicationError if
+    the user is blocked or unconfirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -70,26 +67,18 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for the account with this user name or email address. If there is no such
-    account, attempts are counted for the name or address instead.
-    """
+    """Return a login attempt for a user name or email address, known or not."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for a user's account. If `user` is None, attempts are counted for the identifier
-    instead.
-    """
+    """Return a login attempt for a user or, if there is none, for the identifier."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count a login attempt. Return the keys under which it was counted, for example a key for the account
-    and a key for the IP address.
-
-    Raises RateLimitError if a limit is reached.
-    """
+    """Count a login attempt, and return the keys it was counted under. Raises RateLimitError."""
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
@@ -97,7 +86,7 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a request body, truncated to MAX_DEVICE_CHARS. Returns "" if it is missing."""
+    """Return the `deviceId` in a request body, truncated, or ""."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
@@ -111,10 +100,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Return the response to a login request with a correct password.
-
-    `body` is the request body, which may contain a `deviceId`.
-    """
+    """Begin a session, and return the response with its token. `body` may contain a `deviceId`."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -126,9 +112,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return a response with an access token and a refresh token. The refresh token is either in the body or
-    in a cookie (see `in_cookie`).
-    """
+    """Return a response with an access token, and with a refresh token in the body or in a cookie."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -141,26 +125,18 @@ def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, 
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """Make the browser delete the cookie that contains the refresh token."""
     _set_cookie(request, response, "", expires=0)
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether the refresh token must be sent in a cookie instead of the body.
-
-    This is the case if the setting `auth.cookie` is on, if the header X-Strapi-Refresh-Cookie requests a
-    cookie, or if the request itself contained this cookie.
-    """
+    """Return whether the refresh token must be sent in a cookie, not in the body."""
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """Parse the body of a sign-in request. Raises ValidationError.
-
-    If `auth.cookie` is on, the body must be JSON. Otherwise, any website could contain a form that signs a
-    visitor in to someone else's account.
-    """
+    """Parse the body of a sign-in request. With `auth.cookie`, it must be JSON. Raises ValidationError."""
+    # Otherwise, a form on any website could sign a visitor in to someone else's account.
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")
     return read_body(request)
@@ -174,9 +150,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for the device that sent this User-Agent header, such as "Firefox on Linux". Returns None
-    if neither the browser nor the system is known.
-    """
+    """Return a name for a device from its User-Agent header, such as "Firefox on Linux", or None."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

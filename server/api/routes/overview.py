@@ -1,6 +1,4 @@
-"""Handler for GET /overview, which returns the number of documents of each content type, and the latest
-changes (docs/querying.md).
-"""
+"""Handler for GET /overview: numbers of documents, and the latest changes (docs/querying.md)."""
 
 from flask import Response, request
 

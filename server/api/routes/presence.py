@@ -1,6 +1,4 @@
-"""Handlers for `/presence`, which reports who is currently viewing or editing a document. This information is
-only in memory, and never in files, events or commits.
-"""
+"""Handlers for `/presence`: who is viewing or editing a document. This is only kept in memory."""
 
 import re
 from collections.abc import Mapping
@@ -82,10 +80,7 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the content type and the document id from the query parameters. Raises ValidationError.
-
-    If a parameter is missing, its value is "", which stands for all types or all documents.
-    """
+    """Return the content type and document id of a query, or "" for all. Raises ValidationError."""
     for key in asked:
         if key not in PARAMETERS:
             raise ValidationError(f'Unknown parameter "{key[:_MAX_QUOTED_CHARS]}"')
@@ -100,8 +95,8 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a request body. Return the content type, document id, locale and field. Raises ValidationError
-    and NotFoundError.
+    """Parse a body into content type, document id, locale and field. Raises ValidationError and
+    NotFoundError.
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
@@ -125,10 +120,6 @@ def _read_place(
 
 
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
-    """Return the content type with this name. Raises ValidationError if it is not one of `types`.
-
-    `types` contains the content types for which the caller may see presence (see `may_attend`).
-    """
     if isinstance(name, str) and name in types:
         return types[name]
     shown = str(name)[:_MAX_QUOTED_CHARS]

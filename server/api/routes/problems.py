@@ -1,4 +1,4 @@
-"""Handlers for `/problems`. They return the problems that `bifolio check` finds, and can fix some."""
+"""Handlers for `/problems`, which list the problems that `bifolio check` finds, and fix some of them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from server.service.write import Writes
 from server.site.check.served import Change, Checks, Found
 from server.site.site import Site
 
-CHECK_TIMEOUT_S = 3.0  # Maximum time that a request waits until the site has been checked.
+CHECK_TIMEOUT_S = 3.0  # Maximum wait for a check of the site.
 _KEYS = ("path", "key", "before", "after")
 
 
@@ -78,7 +78,7 @@ def _fix_json(change: Change) -> dict[str, str | None]:
 
 
 def _read_fixes(body: Any) -> list[Change]:
-    """Parse a request body. Return the fixes to apply. Raises ValidationError."""
+    """Parse a request body into the fixes to apply. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError(
@@ -90,9 +90,7 @@ def _read_fixes(body: Any) -> list[Change]:
 
 
 def _read_fix(given: Any, i: int) -> Change:
-    """Parse a fix from a request body. It has the same format as the fixes that `GET /problems` returns.
-    Raises ValidationError.
-    """
+    """Parse a fix as returned by `GET /problems`. Raises ValidationError."""
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
@@ -103,9 +101,7 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Whether the value `name` in a fix is null. A missing `before` is treated as null, but a missing `after`
-    is not.
-    """
+    """Return whether a value of a fix is null. Only `before` may be omitted."""
     if not isinstance(given, dict) or given.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in given)

@@ -1,6 +1,4 @@
-"""Handlers for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md). The responses are the same
-for all callers who may request them.
-"""
+"""Handlers for feeds, sitemaps (docs/feeds.md) and redirects (docs/redirects.md)."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,7 +19,7 @@ from server.service.publishing.sitemap import MEDIA_TYPE, NAME, sitemaps
 MAX_CACHE_BYTES = 128 * 1024 * 1024
 _ENTRY_BYTES = 500
 
-Texts = dict[str, tuple[str, bytes]]  # media types and bodies by file name
+Texts = dict[str, tuple[str, bytes]]  # media types and bodies, by file name
 
 
 def bind(handles: Handlers, redirects: Redirects) -> None:
@@ -30,8 +28,8 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return the texts for a key from the cache. If they are missing, only one request at a time makes
-        them, so that clients can't occupy the server with a feed.
+        """Return cached texts, or make them. Only one request at a time does this, so feeds can't overload
+        the server.
         """
         state = state_of(request)
         texts = cache.of(state).get(key)

@@ -58,20 +58,13 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the kind of content types that the request asks for, or "" if it asks for both kinds. Raises
-    ValidationError.
-    """
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return the times at which the settings file was first and last changed.
-
-    If there is no settings file, both times are the time of the site's first commit. If there are no commits
-    either, both are the time when the site was loaded.
-    """
+    """Return when the settings file was first and last changed or, if there is none, when the site began."""
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

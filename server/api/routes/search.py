@@ -1,6 +1,4 @@
-"""Handler for GET /search, which searches all documents that the caller may find, and returns the best
-matches first (docs/search.md).
-"""
+"""Handler for GET /search, a ranked search in all documents that the caller may find (docs/search.md)."""
 
 from flask import Response, request
 

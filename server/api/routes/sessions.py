@@ -1,7 +1,4 @@
-"""Handlers for /api/auth/refresh, /api/auth/logout and /api/auth/sessions.
-
-These paths exist only if the setting `auth.refresh` is on. Otherwise they return 404.
-"""
+"""Handlers for /api/auth/refresh, /logout and /sessions, which return 404 unless `auth.refresh` is on."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,16 +19,13 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Register the handlers."""
 
     def permit(action: str) -> None:
-        # If `auth.refresh` is off, the path does not exist for any caller.
+        # Without `auth.refresh`, these paths do not exist.
         if not state_of(request).settings.auth.refresh:
             raise NotFoundError()
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the ids of the user and the login, from the request's access token.
-
-        Raises UnauthorizedError if the access token is invalid.
-        """
+        """Return the user id and session id of the request's access token. Raises UnauthorizedError."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None
@@ -44,7 +38,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return body if isinstance(body, dict) else {}
 
     def refresh_token() -> str:
-        """Return the refresh token in the request's cookie or body, or "" if the request contains none."""
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
@@ -95,9 +88,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """Return the JSON that describes a login for its user. It contains no tokens. `current` is the id of the
-    login with which the user sends the request.
-    """
+    """Return the JSON for a session, without tokens. `current` is the id of the caller's session."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

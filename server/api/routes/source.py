@@ -1,4 +1,4 @@
-"""Handlers for `/source`. They return and change the text of the file that contains a document version."""
+"""Handlers for `/source`, which return and change the text of a document's file."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -80,14 +80,13 @@ def bind(handles: Handlers, site: Site, writes: Writes) -> None:
 
 
 def _require_known(names: Iterable[str]) -> None:
-    """Raise ValidationError if one of the names is not a known query parameter."""
     for name in names:
         if name not in _PARAMETERS:
             raise ValidationError(f'Unknown parameter "{name[:100]}"; use {" or ".join(_PARAMETERS)}')
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:
-    """Parse a request body and the `If-Match` header. Return the file's new text. Raises ValidationError."""
+    """Parse a request body and `If-Match` into the file's new text. Raises ValidationError."""
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(

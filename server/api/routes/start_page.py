@@ -1,9 +1,4 @@
-"""Handler for GET /, which returns an overview of the site's content. Browsers receive HTML, and programs
-receive JSON.
-
-The overview contains only content types that the caller may find. If the request has no credentials, these
-are the types that the public may find.
-"""
+"""Handler for GET /, an overview of the content that the caller may find, as HTML or JSON."""
 
 import re
 from base64 import b64encode
@@ -26,7 +21,7 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-MAX_EXAMPLE_DOCUMENTS = 20  # How many documents of each type are searched for examples.
+MAX_EXAMPLE_DOCUMENTS = 20  # Documents of each type in which examples are searched.
 FILTERED_TYPES = (
     "enumeration",
     "string",
@@ -34,9 +29,9 @@ FILTERED_TYPES = (
     "boolean",
     "integer",
     "date",
-)  # types of attributes for example filters, the most suitable first
+)  # for example filters, the most suitable first
 MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
-MAX_SHORT_WORD_CHARS = 3  # Words of this length or shorter are not used as examples.
+MAX_SHORT_WORD_CHARS = 3  # Words of up to this length are not used as examples.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -47,9 +42,7 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Register the handlers for the start page, and for the redirects from `/api` and `/admin` to the start
-    page.
-    """
+    """Register the handlers for the start page and the redirects to it."""
 
     @handles("startPage")
     def start() -> Response:
@@ -62,7 +55,7 @@ def bind(handles: Handlers) -> None:
     @handles("startFromApi", "startFromAdmin")
     def elsewhere() -> BaseResponse:
         _refuse_programs()
-        return redirect("./")  # The URL is relative, because a proxy may add a path prefix.
+        return redirect("./")  # A relative URL, because a proxy may add a path prefix.
 
     @handles("startFromApiWithSlash", "startFromAdminWithSlash")
     def elsewhere_with_slash() -> BaseResponse:
@@ -71,18 +64,13 @@ def bind(handles: Handlers) -> None:
 
 
 def _refuse_programs() -> None:
-    """Raise NotFoundError if the path is `/api` and the client prefers JSON. Only browsers are redirected
-    from this path to the start page.
-    """
+    # Only browsers are redirected from /api to the start page.
     if request.path.startswith("/api") and _wants_json():
         raise NotFoundError()
 
 
 def _wants_json() -> bool:
-    """Whether the response must be JSON.
-
-    Browsers prefer text/html. Programs such as curl accept any media type, so they receive JSON.
-    """
+    # Browsers prefer text/html. Programs such as curl accept any media type.
     return request.accept_mimetypes.best_match(("application/json", "text/html")) != "text/html"
 
 
@@ -102,9 +90,7 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries: one with a filter, and one that populates a relation. Each is based
-    on values in the given documents.
-    """
+    """Return up to two example queries with values of the documents: a filter, and a populated relation."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )
@@ -135,9 +121,7 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return an example of a search word: the longest word in a value of a text attribute. Returns "" if all
-    words are too short.
-    """
+    """Return an example of a word to search for, or "" if all words are short."""
     texts = (
         _value(type_, document, a)
         for document in documents

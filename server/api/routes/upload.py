@@ -38,10 +38,9 @@ from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
-# Maximum number of files and fields in a form. It is low, because all files are open while the form is
-# parsed.
+# Maximum number of files and fields in a form. It is low, because all files are open during parsing.
 MAX_PARTS = 200
-MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together, without files.
+MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together.
 ABANDONED_FILE_AGE_S = 3600
 
 
@@ -52,9 +51,7 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
-        """Return the caller, and the parsed query of a request that lists or returns files. Raises
-        ForbiddenError and ValidationError.
-        """
+        """Return the caller and the parsed query for files. Raises ForbiddenError and ValidationError."""
         require_permission(request, "upload", action)
         caller = caller_of(request)
         return caller, read_file_query(caller, parameters(request), paged=paged)
@@ -108,14 +105,10 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
 
 
 def _with_cache_tags(response: Response, query: Query) -> Response:
-    """Add the cache tags of a list of files to a response, and return the response."""
     return with_cache_tags(response, request, tags_of_list(query, state_of(request).schema))
 
 
 def _key(value: Any) -> str:
-    """Return the query parameter `id`, which is the id of a file, or "" if it is missing. Raises
-    ValidationError if the request contains several ids.
-    """
     if not isinstance(value, str | None):
         raise ValidationError("File id is required and must be a single value")
     return value or ""
@@ -126,7 +119,6 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    """Return the files in a form, together with the `fileInfo` for each file. Raises ValidationError."""
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
@@ -140,18 +132,13 @@ def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.Fil
 
 
 def _attachment(form: Form) -> Attachment | None:
-    """Return the document's field to which the uploaded files should be attached. Returns None if the form
-    specifies no field.
-    """
     if not form.get("ref"):
         return None
     return Attachment(form["ref"], form.get("refId", ""), form.get("field", ""))
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files that interrupted uploads have left behind. These are the files that have not changed for
-    `ABANDONED_FILE_AGE_S`.
-    """
+    # These files were left behind by interrupted uploads.
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
@@ -160,11 +147,9 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the form in the request, save its files in `folder`, and yield the files and the
-    other fields.
+    """Context manager: parse the form in the request, save its files in `folder`, and yield files and fields.
 
-    On exit, delete all files that have not been moved to another folder. Raises StorageError if a file can't
-    be saved.
+    On exit, remaining files are deleted. Raises StorageError.
     """
     with ExitStack() as stack:
 
@@ -192,8 +177,7 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
 
 
 def _discard(file: Any) -> None:
-    """Close an uploaded file, and delete it if it still exists."""
-    with suppress(OSError):  # Closing the file writes buffered data, which fails if the disk is full.
+    with suppress(OSError):  # Buffered data can't be written if the disk is full.
         file.close()
     Path(file.name).unlink(missing_ok=True)
 

@@ -1,7 +1,4 @@
-"""Handler for GET /uploads/….
-
-The handler returns media files from content/uploads/, from a bucket, or from a past commit.
-"""
+"""Handler for GET /uploads/…, which returns media files from the site, a bucket or a past commit."""
 
 import os
 
@@ -15,7 +12,7 @@ from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
 FILE_MAX_AGE_S = 3600  # how long clients may cache a file
-# How long clients may cache a redirect to a bucket. The signed URL in the redirect is valid for longer.
+# Shorter than the validity of the signed URL in the redirect.
 REDIRECT_MAX_AGE_S = 300
 
 
@@ -42,9 +39,6 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return a response that contains a media file or, if the request has a Range header, only the requested
-    part of the file.
-    """
     file = found.file
     size = os.fstat(file.fileno()).st_size
     response = send_file(

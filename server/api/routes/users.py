@@ -1,7 +1,4 @@
-"""Handlers for users and roles, under /api/users and /api/users-permissions.
-
-As in Strapi, the responses have no envelope.
-"""
+"""Handlers for /api/users and /api/users-permissions. As in Strapi, responses have no envelope."""
 
 from flask import Response, request
 
@@ -23,7 +20,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Register the handlers."""
 
     def reader(subject: str, action: str) -> Reader:
-        """Return a reader for the users, restricted to what the caller may see. Raises ForbiddenError."""
+        """Return a reader of users for the caller. Raises ForbiddenError."""
         actor, state = require_permission(request, subject, action), state_of(request)
         type_, budget = state.schema.types[USER], budget_of(request)
         return Reader(state, type_, actor, users=identities.user_index, budget=budget)
@@ -87,7 +84,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _number(key: str, message: str = "Not Found") -> int:
-    """Parse the user id in a path. If it is not a number, raise NotFoundError with this message."""
     if not key.isascii() or not key.isdigit():
         raise NotFoundError(message)
     return int(key[:20])

@@ -1,7 +1,6 @@
-"""Code that all handlers for writes share: for branches, dry runs, undo, commit messages, and responses.
+"""Helpers for handlers of writes: branches, dry runs, undo, commit messages and responses.
 
-A dry run is requested with a query parameter instead of the `Prefer` header (RFC 7240). Servers may ignore a
-preference, and if the preference for a dry run were ignored, the request would change data.
+A dry run is a query parameter, because servers may ignore a `Prefer` header (RFC 7240), and would then write.
 """
 
 from collections.abc import Sequence
@@ -18,14 +17,14 @@ from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
 
 WRITE_METHODS = ("POST", "PUT", "DELETE")
-DRY_RUN = "dryRun"  # the name of the query parameter
-_LIKE = "dryrun"  # the parameter's name in lower case, without hyphens and underscores
-MESSAGE = "Bifolio-Message"  # request header that contains the commit message
+DRY_RUN = "dryRun"  # query parameter
+_LIKE = "dryrun"  # in lower case, without hyphens and underscores
+MESSAGE = "Bifolio-Message"  # request header with the commit message
 MAX_MESSAGE_CHARS = 10_000
-MERGE, UNDO = "merge", "undo"  # preferences that a request can have in the header `Prefer`
+MERGE, UNDO = "merge", "undo"  # values of the header `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-# The status of the response to a successful write, by verb. It is 200 for all other verbs.
+# Statuses of successful writes; 200 for other verbs.
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
@@ -34,9 +33,9 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """If the request has the parameter `branch`, make the rest of the request use the state of this branch.
+    """Make the request use the state of the branch in its parameter `branch`, if any.
 
-    Raises ForbiddenError, ValidationError, and the errors that `Writes.on_branch` raises.
+    Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
     """
     environ = request.environ
     if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
@@ -54,15 +53,11 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Validate the parameter `dryRun`.
-
-    Raises ValidationError if the parameter's name is misspelled, if its value is neither `true` nor `false`,
-    or if the operation does not support dry runs. Other misspelled parameters are ignored, but if `dryRun`
-    were ignored, the request would change data.
-    """
+    """Validate the parameter `dryRun`. Raises ValidationError if it is misspelled, invalid or unsupported."""
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
+    # Other misspelled parameters are ignored, but a request without `dryRun` would change data.
     for name, value in parse_query(query).items():
         if not is_like_dry_run(name):
             continue
@@ -73,20 +68,16 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Whether a parameter's name is `dryRun` or a different spelling of it, such as `dry_run`."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 
 def is_dry_run() -> bool:
-    """Whether the current request is a dry run."""
     query = request.environ.get("QUERY_STRING", "")
     return DRY_RUN in query and parse_query(query).get(DRY_RUN) == "true"
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message from the request's Bifolio-Message header. If the header is missing, return
-    `otherwise`. Raises ValidationError if the message is too long.
-    """
+    """Return the commit message in the header Bifolio-Message, or the default. Raises ValidationError."""
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -94,9 +85,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the value of `data` in a request body such as `{"data": {…}}`. Returns None if the body is not
-    an object or contains no `data`.
-    """
+    """Return `data` in a request body, or None."""
     return body.get("data") if isinstance(body, dict) else None
 
 
@@ -104,7 +93,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of a single document, or to a dry run of such a write."""
+    """Return the response to a write of one document, or to its dry run."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -118,24 +107,19 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    """Return the response to a dry run, which lists the files that the write would change."""
     shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
     return answer_within(request, {"data": {"files": shown}})
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the part of a response body that describes how to undo the write: an object with the key `undo`.
-    Returns {} if the write can't be undone.
-    """
+    """Return the `undo` object of a response, or {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add the id with which a write can be undone to the headers of the response, and return the response. If
-    the write can't be undone, no headers are added.
-    """
+    """Add the id for undoing a write to a response's headers, if the write can be undone."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

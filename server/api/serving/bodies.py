@@ -1,9 +1,4 @@
-"""Receiving of request bodies, before the app handles the requests. The size of a body, and the time in which
-it must arrive, are limited.
-
-A small body is stored in memory. A large body is stored in an unnamed file on the same disk as the site. If a
-client stops sending or sends too slowly, it is disconnected, and its request has no effect.
-"""
+"""Receives request bodies, in memory or in files, with limits for their size and time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -15,32 +10,29 @@ from typing import IO, Protocol
 
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
-MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected without being read.
-SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for callers who lack the permission.
-MEDIUM_BODY_BYTES = 1_000_000  # Limit if a body contains the text of a file, or many names or values.
+MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected unread.
+SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and without permission.
+MEDIUM_BODY_BYTES = 1_000_000  # Limit for text files and long lists of names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
-MAX_ALL_MEMORY_BYTES = (
-    64 * 1024 * 1024
-)  # Limit for all bodies in memory together. When it is reached, bodies are stored in files.
-# Limit for all bodies together, in memory and in files, that a process is receiving or handling.
+MAX_ALL_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all bodies in memory. Further bodies are stored in files.
+# Limit for all bodies of a process, in memory and in files.
 MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
-# Together, small bodies may exceed MAX_RECEIVED_BYTES by this much: one small body per connection.
+# Small bodies may exceed the limit by this much: one for each connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
-PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
-BODY_TIMEOUT_S = 300.0  # Maximum time in which a body must be complete.
+PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts.
+BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
 class Exchange(Protocol):
-    """Interface to an HTTP request whose body has not been received yet."""
+    """A request whose body has not been received yet."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receiver of the bodies of all requests to a process. It must be used on the process's event loop.
-
-    `folder` is a function that creates the folder for large bodies and returns it.
+    """Receives the bodies of a process's requests, on its event loop. `folder` creates the folder for large
+    ones.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -49,13 +41,10 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body and return it. The file position is at the start of the body.
+        """Receive a body of `length` bytes (None if chunked). If it exceeds `most`, it is incomplete.
 
-        `length` is the Content-Length, or None for a chunked body. If the body is longer than `most` bytes,
-        the returned body is incomplete, and its `length` is larger than `most`.
-
-        Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails.
-        Raises BusyError if the bodies that the process is receiving or handling are too large in total.
+        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
+        together are too large.
         """
         body = Body(self)
         if length is not None and length > most:
@@ -72,9 +61,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve `size` bytes of the space that all bodies share. Raises BusyError if too little space is
-        free.
-        """
+        """Reserve bytes of the space that all bodies share. Raises BusyError if it is used up."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -84,9 +71,7 @@ class Receiver:
 
 
 class Body:
-    """A request body, in memory or in a file, and its length in bytes. Until it is closed, it uses a part of
-    the space that all bodies share.
-    """
+    """A request body in memory or in a file. Until it is closed, it uses space that all bodies share."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -95,9 +80,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part to the body. Raises BusyError if too little space is free, and OSError if the disk
-        fails.
-        """
+        """Append a part. Raises BusyError if the space is used up, and OSError if the disk fails."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -114,7 +97,6 @@ class Body:
         self._receiver.in_memory -= self._reserved
 
     def close(self) -> None:
-        """Delete the body, and release the space that it has used."""
         if isinstance(self.file, BytesIO):
             self._receiver.in_memory -= self._reserved
         self._receiver.release(self._reserved)
@@ -129,9 +111,7 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body, but stop when its length exceeds `most`. If the body does not arrive in time or can't
-    be stored, return the error.
-    """
+    """Receive at most `most` bytes of a body, or return the error."""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):
@@ -148,7 +128,6 @@ async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None
 
 
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
-    """Yield each part of a body as it arrives. Raises BadRequestError and ClientGone."""
     while True:
         async with asyncio.timeout(PROGRESS_TIMEOUT_S):
             part = await exchange.read()

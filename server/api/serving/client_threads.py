@@ -1,6 +1,4 @@
-"""A thread pool in which clients take turns. Many requests from one client therefore don't delay requests
-from other clients.
-"""
+"""A thread pool in which clients take turns, so one client's requests don't delay those of others."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -11,30 +9,23 @@ from typing import Any
 
 from server.errors import TurnError
 
-# The limit for each client's queue. It is needed because each waiting request occupies a connection, even
-# after the client has disconnected.
+# Limit for each client, because a waiting request occupies a connection even after the client disconnects.
 MAX_QUEUED_CALLS = 1000
 _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a separate queue for each client. Clients with queued calls take turns.
-
-    A single client can't use all threads: `reserved` threads are always left for other clients.
-    """
+    """A thread pool with a queue for each client. No client can use the last `reserved` threads."""
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # the number of threads that each client is using
+        self._working: Counter[str] = Counter()  # threads that each client uses
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Add a function call to a client's queue. Return a future for the function's result.
-
-        Raises TurnError if MAX_QUEUED_CALLS calls are already waiting in this client's queue.
-        """
+        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS are already waiting."""
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())
@@ -45,7 +36,7 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """Wait until all calls that have started have finished, then end the threads."""
+        """Wait for the calls that have started, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:

@@ -1,9 +1,6 @@
-"""HTTP/1.1 on a single connection. Requests are parsed with httptools, which uses llhttp.
+"""HTTP/1.1 on a single connection, which is parsed with httptools (llhttp).
 
-A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
-which receives the request's body and sends the response. If a client sends several requests at once
-(pipelining), the requests are queued. A queued request is handled only after the client has read most of the
-previous response. If a client neither sends nor reads anything for too long, its connection is closed.
+Pipelined requests are queued, and each waits until the client has read most of the previous response.
 """
 
 import asyncio
@@ -32,43 +29,40 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_TIMEOUT_S = 30.0  # Maximum time until a request's head is complete, and between two requests.
-MAX_PIPELINED_REQUESTS = 64  # Maximum length of the queue. Further requests are not parsed yet.
-MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more bytes than this have arrived after the current request.
-MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if more bytes of a body are waiting to be processed.
-MAX_DISCARDED_BYTES = 64 * 1024  # If the rest of a body is not needed but longer, the connection is closed.
-MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for the bytes in a chunked body that are not content.
-FREE_CHUNK_BYTES = 16  # For each chunk, this many bytes (its size and line ends) are not counted.
+HEAD_TIMEOUT_S = 30.0  # Maximum time for a request's head, and between two requests.
+MAX_PIPELINED_REQUESTS = 64  # Further requests are not parsed yet.
+MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more has arrived after the current request.
+MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if more bytes of a body are unprocessed.
+MAX_DISCARDED_BYTES = 64 * 1024  # If a body that is not needed is longer, the connection is closed.
+MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for the bytes of a chunked body that are not content.
+FREE_CHUNK_BYTES = 16  # Not counted for each chunk: its size and line ends.
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
-LINGER_TIMEOUT_S = 2.0  # How long a connection that is closing continues to read.
-STALL_TIMEOUT_S = 60.0  # Maximum time during which a client reads nothing of a response.
+LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
+STALL_TIMEOUT_S = 60.0  # Maximum time in which a client reads nothing of a response.
 _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """Interface to the server to which a connection belongs.
+    """The server of a connection. `heads` caches parsed requests without a body, by their bytes."""
 
-    `heads` is a cache of parsed requests without a body, by the bytes of the requests. Clients often repeat a
-    request. If it is cached, handling it takes 40 µs instead of 50.
-    """
-
+    # A request takes 40 µs if it is cached, instead of 50.
     heads: dict[bytes, Environ]
-    buffer: memoryview  # shared by all connections, because bytes are parsed right after they are read
-    date: bytes  # the Date header with the current time
-    retiring: bool  # whether each connection must close after its next response
+    buffer: memoryview  # shared, because bytes are parsed right after they are read
+    date: bytes  # the current Date header
+    retiring: bool  # whether connections close after their next response
 
     def opened(self, connection: "Connection") -> None:
         """Register a new connection."""
 
     def closed(self, connection: "Connection") -> None:
-        """Unregister a connection that was closed."""
+        """Unregister a closed connection."""
 
     def handle(self, exchange: "Exchange") -> None:
         """Start handling a request."""
 
     def postpone(self, connection: "Connection") -> None:
-        """Call the connection's method `advance` on a later pass of the event loop."""
+        """Call the connection's `advance` on a later pass of the event loop."""
 
 
 class _RefusedError(Exception):
@@ -80,35 +74,34 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.name = self.address = ""  # the client's address with and without the port
+        self.name = self.address = ""  # with and without the port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # when the connection started to wait for the client; used by `check`
+        self._since = self.loop.time()  # when it started to wait for the client
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._overhead = 0  # the number of bytes in the current chunked body that are not content
-        self._in_head = False  # whether a part of a request head has arrived
-        self._parsed: list[Environ] = []  # the requests in the bytes that were read last
-        self._receiving: Exchange | None = None  # the exchange whose body is still arriving
+        self._overhead = 0  # bytes of the current chunked body that are not content
+        self._in_head = False  # whether part of a head has arrived
+        self._parsed: list[Environ] = []  # requests in the bytes that were read last
+        self._receiving: Exchange | None = None  # whose body is still arriving
         self._waiting: deque[Exchange] = deque()
-        self._unparsed = b""  # bytes that were read, but not parsed because the queue was full
-        self._queued_bytes = 0  # the number of bytes that arrived after the first request in `_waiting`
-        self._is_paused = False  # whether reading from the client is paused
-        self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
+        self._unparsed = b""  # read, but not parsed because the queue was full
+        self._queued_bytes = 0  # arrived after the first request in `_waiting`
+        self._is_paused = False  # whether reading is paused
+        self._turn: Exchange | None = None  # whose response is being computed or sent
         self._advancing = self._is_postponed = False
         self._is_last = False  # whether to ignore further requests
-        # The error status for a rejected head, or 0. It is sent after the responses to earlier requests.
+        # Status for a rejected head, or 0. Sent after the responses to earlier requests.
         self._refusal = 0
         self._lingers = False
         self._unsent, self._stalled_since = 0, 0.0
-        self._drained: asyncio.Future[None] | None = None  # not None while the write buffer is full
+        self._drained: asyncio.Future[None] | None = None  # set while the write buffer is full
 
     # --- called by asyncio ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Initialize the connection, and register it with the server."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         client: Sequence[object] = transport.get_extra_info("peername") or ("", 0)
@@ -118,9 +111,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer into which the next bytes are read. All connections share one buffer, because
-        asyncio calls `buffer_updated` before it reads from another connection.
-        """
+        # Shared, because asyncio calls `buffer_updated` before it reads from another connection.
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -142,49 +133,45 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Handle the end of the client's data. Returns True if a response must still be sent."""
+        """Note that the client has stopped sending. Returns True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Clean up after the connection was closed."""
         self.is_open = False
-        self._parser = None  # This breaks a reference cycle.
+        self._parser = None  # breaks a reference cycle
         self.resume_writing()
         self._leave()
         self._waiting.clear()
-        self._unparsed, self._turn = b"", None  # This breaks another cycle.
+        self._unparsed, self._turn = b"", None  # breaks another cycle
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Record that the write buffer is full because the client is reading too slowly."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Record that the write buffer has room again, and schedule the next request."""
+        """Note that the client reads again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
         if (self._waiting or self._unparsed) and self.is_open:
-            # asyncio's transport is still writing. `_advance` could close it, so it must not run yet.
+            # The transport is still writing, and `_advance` could close it.
             self.loop.call_soon(self._advance)
 
     # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Prepare for parsing a new request."""
         if self._is_last:
             raise _RefusedError(400)
         self._target, self._headers, self._in_head = b"", [], True
 
     def on_url(self, part: bytes) -> None:
-        """Append a part of the request target (path and query)."""
         self._target += part
         if len(self._target) > MAX_TARGET_BYTES:
             raise _RefusedError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Append a header to the request head. Trailers (headers after a chunked body) are rejected."""
+        """Append a header. Trailers after a chunked body are rejected."""
         if self._receiving is not None:
             raise _RefusedError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
@@ -205,18 +192,16 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return
         self._in_head = False
-        self._target, self._headers = b"", []  # This frees memory while the connection is idle.
+        self._target, self._headers = b"", []  # Frees memory while the connection is idle.
         self._parsed.append(environ)
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
     def on_body(self, part: bytes) -> None:
-        """Append a part of the request body."""
         self._overhead = max(0, self._overhead - len(part) - FREE_CHUNK_BYTES)
         if self._receiving is not None:
             self._receiving.add(part)
 
     def on_message_complete(self) -> None:
-        """Mark the request as complete."""
         self._overhead = 0
         if self._receiving is not None:
             self._receiving.complete()
@@ -226,13 +211,12 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Return the number of bytes that were written but that the client has not acknowledged yet."""
+        """Return the number of written bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
 
     def write(self, data: bytes | memoryview) -> None:
-        """Queue bytes to be sent."""
         if self.is_open and not self._transport.is_closing():
             self._transport.write(data)
 
@@ -243,7 +227,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading while too many bytes from the client are waiting to be handled. Otherwise resume."""
+        """Pause reading while too many bytes are waiting to be handled, or else resume it."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -255,7 +239,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """Finish an exchange. If `close` is True, close the connection. Otherwise handle the next request."""
+        """Finish an exchange, then close the connection or handle the next request."""
         self._turn = None
         if close:
             self._close()
@@ -264,26 +248,26 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection if it is idle. Otherwise do nothing: it will close after the next response."""
+        """Close the connection if it is idle. Otherwise, it will close after the next response."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
     @property
     def idle_since(self) -> float | None:
-        """Return when the connection started to wait for a request, or for the rest of one. Return None if
-        the client is waiting for the server.
+        """Return when the connection started to wait for a request, or None if the client waits for the
+        server.
         """
         has_request = self._turn is not None or bool(self._waiting)
         is_waiting = self._receiving is not None or not has_request
         return self._since if is_waiting and not self._lingers else None
 
     def drop(self) -> None:
-        """Close the connection, even if a part of a request has arrived. Unsent bytes are still sent."""
+        """Close the connection after sending all bytes, even in the middle of a request."""
         self._transport.close()
 
     def give_up(self) -> None:
         """Close the connection immediately. Unsent bytes are lost."""
-        if self.is_open:  # asyncio can't abort a transport that is already closed.
+        if self.is_open:  # asyncio can't abort a closed transport.
             self._transport.abort()
 
     def check(self, now: float) -> None:
@@ -302,14 +286,13 @@ class Connection(asyncio.BufferedProtocol):
     # --- internal -----------------------------------------------------------------------------------
 
     def _parse_requests(self) -> None:
-        """Parse the bytes that were read. Stop when MAX_PIPELINED_REQUESTS requests are in the queue."""
+        """Parse the bytes that were read, until the queue is full."""
         while self._unparsed and len(self._waiting) < MAX_PIPELINED_REQUESTS:
             end = end_of_heads(self._unparsed, MAX_PIPELINED_REQUESTS - len(self._waiting))
             data, self._unparsed = self._unparsed[:end], self._unparsed[end:]
             self._feed(data)
 
     def _feed(self, data: bytes) -> None:
-        """Parse bytes from the client, which may begin in the middle of a request."""
         begins = not self._in_head and self._receiving is None
         if self._receiving is None:
             self._head_bytes += len(data)
@@ -329,7 +312,6 @@ class Connection(asyncio.BufferedProtocol):
         self._parsed = []
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
-        """Create an exchange for a request, and add it to the queue."""
         exchange = Exchange(self, {**self._environ, **environ}, version, keeps_alive=keeps_alive)
         self._is_last = not keeps_alive
         self._receiving = exchange
@@ -350,13 +332,12 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def advance(self) -> None:
-        """Handle the next queued request, because it is the client's turn."""
         self._is_postponed = False
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next queued request, unless the client is not reading responses. Postpone further
-        requests, so that they do not delay other clients.
+        """Handle the next request if the client reads responses. Postpone others, so they don't delay other
+        clients.
         """
         if self._advancing or self._is_postponed:
             return
@@ -381,7 +362,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._waiting) and self._turn is None and self._drained is None and self.is_open
 
     def _leave(self) -> None:
-        """Handle the end of the client's data. Abort an incomplete request body, and notify all exchanges."""
+        """Note that the client sends nothing more, and abort an incomplete body."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -391,16 +372,14 @@ class Connection(asyncio.BufferedProtocol):
                 exchange.left()
 
     def _parse(self, data: bytes) -> None:
-        """Parse bytes from the client. Raises HttpParserError.
-
-        The `Upgrade` header is ignored, because no other protocol is supported. If a request has this header,
-        httptools does not parse its body. The head is therefore parsed a second time, without this header.
-        """
+        """Parse bytes from the client. Raises HttpParserError."""
         while data:
             assert self._parser is not None
             try:
                 self._parser.feed_data(data)
                 return
+            # Other protocols are not supported, but httptools does not parse the body of such a request. The
+            # head is therefore parsed again without `Upgrade`.
             except HttpParserUpgrade as upgrade:
                 method = self._parser.get_method()
                 version = self._parser.get_http_version().encode()
@@ -411,7 +390,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with an error status. It is sent after the responses to earlier requests."""
+        """Reject invalid bytes with a status, which is sent after the responses to earlier requests."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -423,11 +402,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _close(self) -> None:
-        """Close the connection after all bytes have been sent.
-
-        If the client is still sending, the connection continues to read for up to LINGER_TIMEOUT_S. If it
-        closed immediately, the client might not receive the response.
-        """
+        """Close the connection after all bytes have been sent."""
         self._is_last = True
         self._waiting.clear()
         self._unparsed = b""
@@ -439,6 +414,7 @@ class Connection(asyncio.BufferedProtocol):
             headers = (("Connection", "close"), ("Content-Type", JSON), length)
             head = encode_head("1.1", self._refusal, headers)
             self.write(b"%s%s\r\n%s" % (head.lines, self.server.date, body))
+        # Without reading on for a while, the client might not receive the response.
         if self._refusal or self._receiving is not None:
             self._lingers, self._since = True, self.loop.time()
             self._transport.resume_reading()
@@ -450,11 +426,11 @@ class Connection(asyncio.BufferedProtocol):
 class Exchange:
     """A request whose head is complete, and the response to it."""
 
-    # Defaults that most requests don't change. Setting them in `__init__` would take 0.5 µs for each request.
+    # Defaults that rarely change. Setting them in `__init__` would take 0.5 µs for each request.
     is_left = False  # whether the client has disconnected
     on_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _ignores = _chunked = _closes = _is_read = False
-    _body: bytearray | None = None  # the bytes of the body that have arrived but were not read yet
+    _body: bytearray | None = None  # received, but not read yet
     _unread = 0
     _failure: ApiError | ClientGone | None = None
     _reader: asyncio.Future[None] | None = None
@@ -465,13 +441,11 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """Return the client's address and port."""
         return self.connection.name
 
     # --- the body of the request -------------------------------------------------------------------
 
     def add(self, part: bytes) -> None:
-        """Append a part to the request body."""
         self._unread += len(part)
         if self._discards:
             if self._unread > MAX_DISCARDED_BYTES:
@@ -488,12 +462,10 @@ class Exchange:
         self._ignores, self._body = True, None
 
     def complete(self) -> None:
-        """Record that the request body is complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Record that the rest of the request body will not arrive, for the reason `failure`."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -518,17 +490,15 @@ class Exchange:
 
     @property
     def has_much_unread(self) -> bool:
-        """Whether reading must pause, because too many bytes of the body are waiting to be processed."""
         return self._unread > MAX_UNREAD_BYTES and not self._discards
 
     @property
     def _expects(self) -> bool:
-        """Whether the client is waiting for `100 Continue` before it sends the request body."""
+        """Return whether the client waits for `100 Continue` before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Record that the client has disconnected, and call `on_left`."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -551,10 +521,7 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response. The body must then be sent in parts with `send`.
-
-        If the headers contain no Content-Length, the body is sent with chunked encoding.
-        """
+        """Send the head of a response whose body follows in parts. Without Content-Length, it is chunked."""
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -562,23 +529,22 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send a part of the response body, and return the length of this part."""
+        """Send a part of the response body, and return its length."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
 
     def end(self) -> None:
-        """Mark the response body as complete."""
         if self._chunked:
             self.connection.write(b"0\r\n\r\n")
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection at once, so that the client can tell that the response is incomplete."""
+        """Close the connection at once, which tells the client that the response is incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return the complete response head. Also decide whether the connection closes after the response."""
+        """Complete a response head, and decide whether the connection closes after it."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -587,7 +553,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Whether so much of the body is missing that the connection should close instead of waiting."""
+        """Return whether closing the connection is better than receiving the rest of the body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

@@ -1,11 +1,6 @@
-"""Generations of workers. All workers in a generation are forked from the same process, so they share this
-process's memory.
+"""Generations of workers that are forked from one process, so that they share its memory.
 
-If a change affects all documents in a large site, a new process loads the site and forks the next generation
-of workers. When one of the new workers can handle requests, the previous generation is retired. The site is
-therefore loaded only once, not once for each worker.
-
-The server's first process does not load the site, because it could never free the memory that the site uses.
+If a change affects all of a large site, a new process loads the site and forks the next generation.
 """
 
 import logging
@@ -28,22 +23,21 @@ from server.api.serving.supervisor import (
 )
 from server.api.serving.takeover import Offer
 
+# The server's first process does not load the site, because it could never free the memory.
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # When a generation is ending, it may take this much longer than its workers may.
-_NEWS = struct.Struct("=cI")  # a message consists of its kind and the generation's number
+MARGIN_S = 2.0  # A generation may end this much later than its workers.
+_NEWS = struct.Struct("=cI")  # kind of message, and number of the generation
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, as seen by the generation's own processes. It has a number, starting at 1, and
-    two pipes that connect it to the server's first process.
+    """A generation of workers, with pipes to and from the server's first process.
 
-    Through the pipe `leash`, the first process controls the generation: it writes a byte to retire the
-    generation, and closes the pipe to end it. Through the pipe `news`, the generation sends messages to the
-    first process.
+    Through `leash`, the first process retires the generation (by a byte) or ends it (by closing). `news`
+    carries messages back.
     """
 
     number: int
@@ -51,28 +45,20 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker in this generation can handle requests. The first process then retires the
-        previous generation.
-        """
+        """Report that a worker can handle requests. The previous generation is then retired."""
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
-        """Request a new generation. The first process ignores the request if a new generation is already
-        starting.
-        """
+        """Request a new generation, unless one is already starting."""
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
-        with suppress(OSError):  # This fails if the first process has ended.
+        with suppress(OSError):  # The first process may have ended.
             os.write(self.news, _NEWS.pack(what, self.number))
 
 
 @dataclass(slots=True)
 class _Process:
-    """The main process of a generation, as seen by the server's first process. `leash` is the end of the pipe
-    to which the first process writes.
-    """
-
     number: int
     pid: int
     leash: int
@@ -80,12 +66,11 @@ class _Process:
 
 
 class Generations:
-    """Loop that runs `serve` in one process for each generation, until a signal ends all of them.
+    """Runs `serve` in one process for each generation, until a signal ends all of them.
 
-    - `ended` is called when a generation that was retired has ended.
-    - `offer` lets another server take over the port. When this happens, all generations retire.
-    - `renew` renews the lease on the site's folder, if necessary. It returns the number of seconds until it
-      must be called again, or None if no further call is necessary.
+    - `ended` is called when a retired generation has ended
+    - `offer` lets another server take over the port
+    - `renew` renews the lease on the site's folder, and returns the seconds until the next call or None
     """
 
     def __init__(
@@ -96,21 +81,20 @@ class Generations:
         renew: Callable[[], float | None],
     ) -> None:
         self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
-        self._leaving = False  # whether another server is taking over
+        self._leaving = False  # whether another server takes over
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
-        self._current: _Process | None = None  # the generation that handles requests
-        self._next: _Process | None = None  # the generation that is starting
+        self._current: _Process | None = None  # handles requests
+        self._next: _Process | None = None  # is starting
         self._retired: list[_Process] = []
         self._number = 0
-        self._wanted = True  # whether a new generation was requested
+        self._wanted = True  # whether a generation was requested
         self._due = 0.0  # when the next generation may start
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal arrives or another server takes over, and return the exit status.
-
-        If the first generation fails to start, its exit status is returned. Otherwise, the exit status is 0.
+        """Run until a signal or a takeover ends the server. Return the exit status, which is 0 unless the
+        first generation failed.
         """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
@@ -127,15 +111,13 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if one was requested and its pause has ended. If the pause has not ended,
-        return the remaining seconds. Otherwise return None.
-        """
+        """Fork the next generation if it is due. Return the seconds to wait if it is not."""
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # While a generation is starting, `_hear` ignores further requests for one.
+        self._wanted = False  # While a generation is starting, `_hear` ignores further requests.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -162,12 +144,10 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal sends these signals to all processes. They are ignored here, because only the first
-            # process must handle them. It then ends the other processes.
+            # Terminals signal all processes, but only the first process handles this and ends the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # The default actions are restored, because a forked process may receive SIGTERM before it can run
-            # a signal handler in Python. Its parent would then wait forever.
+            # SIGTERM may arrive before Python can run a handler. The parent would then wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()
@@ -187,7 +167,6 @@ class Generations:
             os._exit(status)
 
     def _hear(self) -> None:
-        """Handle the messages that the generations have sent."""
         while True:
             try:
                 told = os.read(self._read, _NEWS.size)
@@ -206,9 +185,7 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation, because another server is taking over. The generation finishes its
-        open requests before it ends.
-        """
+        """Retire the current generation after its open requests, because another server takes over."""
         self._leaving = True
         self._offer.close()
         if self._next:
@@ -219,9 +196,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap the processes that have ended. If the first generation failed to start, return its exit
-        status. Otherwise return None.
-        """
+        """Reap ended processes. Return the exit status if the first generation failed to start."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -245,7 +220,7 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        """Log that a generation has failed, and schedule another attempt after a pause."""
+        """Log that a generation has failed, and schedule another attempt."""
         if self._leaving:
             return
         self._failures += 1
@@ -257,11 +232,7 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations. Send SIGKILL to the generations that are still running after a
-        timeout.
-
-        If another signal arrives before the timeout, send SIGTERM again.
-        """
+        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -1,6 +1,4 @@
-"""Conversion of HTTP/1.1 heads. Request heads are converted to WSGI environs, and response heads are
-converted to bytes.
-"""
+"""Conversion of HTTP/1.1 request heads to WSGI environs, and of response heads to bytes."""
 
 import re
 import sys
@@ -17,12 +15,12 @@ from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-# Characters that some clients don't percent-encode.
+# Some clients don't percent-encode these.
 _ESCAPED = re.compile(rb'["<>\\^`{|}]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
-# Python's reason phrases for these statuses are different in different versions.
+# These phrases differ between versions of Python.
 _PHRASES = {
     413: "Payload Too Large",
     414: "URI Too Long",
@@ -30,16 +28,15 @@ _PHRASES = {
     422: "Unprocessable Entity",
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
-MAX_HEAD_BYTES = 128 * 1024  # Larger request heads are rejected with status 431.
+MAX_HEAD_BYTES = 128 * 1024  # Status 431 if larger.
 MAX_HEADERS = 100
-MAX_TARGET_BYTES = 65_534  # Longer request targets (path and query) are rejected with status 414.
-# Headers that restrict what a request does. If one of them is not ASCII, the request is rejected.
+MAX_TARGET_BYTES = 65_534  # Path and query; status 414 if longer.
+# These headers restrict a request, so it is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
-# Headers that contain lists. Flask always parses these headers, which takes 0.5 µs for each comma or
-# semicolon. A header that is longer than MAX_LIST_CHARS is therefore ignored.
+# Flask parses these lists in 0.5 µs for each comma or semicolon. Longer headers are ignored.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
-MAX_CACHED_NAME_BYTES = 64  # The keys of headers with longer names are not cached.
+MAX_CACHED_NAME_BYTES = 64  # The keys of longer names are not cached.
 _HEAD_END = b"\r\n\r\n"
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -71,7 +68,7 @@ def _rejection(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# By status, the response bodies for rejected request heads. Rejected requests are not passed to the app.
+# By status. Rejected requests do not reach the app.
 REFUSALS = {
     400: _rejection(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _rejection(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -84,20 +81,16 @@ REFUSALS = {
 
 
 def bracketed(host: str) -> str:
-    """Return an IP address in the form in which a port can be appended. IPv6 addresses are enclosed in
-    brackets.
-    """
     return f"[{host}]" if ":" in host else host
 
 
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return the WSGI environ for a request, without the keys that `environ_of_connection` returns. Returns
-    None if the target (the path and query) is invalid.
+    """Return the WSGI environ of a request, or None if its target is invalid.
 
-    If the request must be rejected because of its headers, the environ contains the error under the key
-    REFUSED.
+    An error because of the headers is stored under the key REFUSED. The keys of `environ_of_connection` are
+    not included.
     """
     found = _split(target)
     if found is None:
@@ -130,9 +123,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The beginning of a response's head as bytes: the status line, and the headers from the app.
-    `has_length` and `has_date` specify whether the app has set Content-Length and Date.
-    """
+    """The status line and the app's headers as bytes."""
 
     lines: bytes
     has_length: bool
@@ -142,9 +133,7 @@ class EncodedHead(NamedTuple):
 # The cache saves 5 of the 45 µs for a repeated request.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Return the status line and the headers of a response as bytes. Raises ValueError if a header contains a
-    line break.
-    """
+    """Encode a status line and headers. Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a response header contains a line break")
@@ -153,9 +142,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Return a request in which the target in the first line is percent-encoded. This is necessary because
-    some clients send UTF-8 there without encoding it.
-    """
+    """Percent-encode the target of a request, because some clients send plain UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -169,14 +156,11 @@ def _percent_encode(found: re.Match[bytes]) -> bytes:
 
 
 def has_body(environ: Mapping[str, object]) -> bool:
-    """Whether a request has a body."""
     return environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Split a request's target into the host (with the port), the path and the query. Returns None if the
-    target is invalid.
-    """
+    """Split a request's target into host, path and query. Returns None if it is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])
@@ -190,10 +174,8 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """Return the error for a request that must be rejected because of its headers. Returns None if the
-    headers are acceptable.
-    """
-    if unreadable:  # headers whose values are not ASCII
+    """Return the error for headers that must be rejected, or None."""
+    if unreadable:  # not ASCII
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
         for header in _CONDITIONS:
@@ -214,12 +196,7 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # The cache saves 1.2 µs for a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    """Return a header's key in the WSGI environ. Returns "" if the header's name contains an underscore,
-    because such headers must be dropped.
-
-    In WSGI, `X_Name` and `X-Name` have the same key. A client could therefore use `X_Name` to forge a header
-    that a proxy sets.
-    """
+    # In WSGI, `X_Name` and `X-Name` have the same key. A client could use `X_Name` to forge a proxy's header.
     if b"_" in header:
         return ""
     name = header.decode("latin-1").upper().replace("-", "_")
@@ -227,9 +204,7 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the index at which the first `count` request heads in the data end. If the data contains fewer
-    heads, return the length of the data.
-    """
+    """Return the index where the first `count` request heads end, or the data's length if there are fewer."""
     if data.count(_HEAD_END) <= count:
         return len(data)
     at = 0

@@ -1,8 +1,6 @@
-"""Heartbeats of workers. Each worker has a counter in memory that it shares with the supervisor, and
-increments it regularly.
+"""Heartbeats of workers: counters in shared memory that each worker increments regularly.
 
-A worker can be suspended (for example by SIGSTOP or a debugger) or hang in C code, and still hold locks and
-connections. Its counter then stops changing, so the supervisor can detect and replace the worker.
+If a worker hangs or is suspended, it may hold locks and connections, so the supervisor must detect this.
 """
 
 import mmap
@@ -12,16 +10,13 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# If more time has passed since the last check, the supervisor itself was suspended or received no processor
-# time.
+# After a longer time, the supervisor itself was suspended or starved.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters of all workers, which are numbered from 1. The object must be created before the workers
-    are forked.
-    """
+    """The counters of all workers, which are numbered from 1. Must be created before the fork."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -31,9 +26,7 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start a thread that increments a worker's counter. This method must be called in the worker's own
-        process.
-        """
+        # called in the worker's process
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
 
     def _run(self, number: int) -> None:
@@ -43,13 +36,10 @@ class Heartbeats:
             time.sleep(interval_s)
 
     def expect(self, number: int, now: float) -> None:
-        """Start the timeout for a worker that is starting."""
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If more than `_LATE_CHECK_S` have passed since the previous check, restart the
-        timeouts of all workers.
-        """
+        """Read all counters. If this check is late, restart all timeouts."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)
@@ -58,9 +48,6 @@ class Heartbeats:
         self._checked_at = now
 
     def is_hung(self, number: int) -> bool:
-        """Whether, at the time of the last check, a worker's counter had not changed for longer than the
-        timeout.
-        """
         return self._checked_at - self._changed_at[number] > self._timeout_s
 
     def _read(self, number: int) -> int:

@@ -1,17 +1,6 @@
-"""The HTTP server in one process. It runs an event loop that handles all connections, and calls a WSGI app.
+"""The HTTP server of one process: an event loop with all connections, which calls a WSGI app.
 
-Each request runs in one of these places:
-
-- Short content reads run on the event loop, because passing them to a thread would take longer.
-- Longer reads run on two threads. More threads would not be faster, because Python threads slow each other
-  down.
-- Work that may block runs in a thread pool: costly reads, writes and logins.
-- Requests that may wait for a remote accounts database run in separate thread pools. Uploads run in another
-  separate pool, because they wait until pictures have been scaled.
-
-The event loop receives a request's body before it passes the request to a thread, so slow clients do not
-occupy threads. Responses are sent as fast as the client reads them. At any time, only a part of a large file
-is in memory.
+Short reads run on the event loop, longer ones on two threads, and everything that may block in thread pools.
 """
 
 import asyncio
@@ -48,38 +37,36 @@ from server.events.stream import Stream
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # threads for longer reads; a costly read can occupy one of them
-# Threads for work that may block. Costly reads use up to nine of them (server.index.budget), and password
-# checks up to six (server.auth).
+COMPUTING_THREADS = 2  # a costly read can occupy one of them
+# For work that may block. Costly reads use up to nine (server.index.budget), password checks six
+# (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # A single client can't use this many of the WAITING_THREADS.
+RESERVED_THREADS = 6  # A client can't use this many.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE_STATUS = 499  # The status that is logged if the client has disconnected.
-# Delay before a request is rejected because of overload. No thread is occupied during this delay.
+CLIENT_GONE_STATUS = 499  # logged if the client has disconnected
+# Delay before a request is rejected because of overload. It occupies no thread.
 REFUSAL_PAUSE_S = 0.5
-# Limit for one process. When it is reached, idle connections are closed (see `Connections.close_idle`).
+# Limit for one process. Idle connections are then closed (`Connections.close_idle`).
 MAX_CONNECTIONS = 4096
-CLOSED_AT_ONCE = 64  # More than one, because finding them takes a few milliseconds.
-RESERVED_FILES = 200  # Number of file descriptors that are reserved for purposes other than connections.
+CLOSED_AT_ONCE = 64  # Several, because finding them takes milliseconds.
+RESERVED_FILES = 200  # File descriptors for other purposes than connections.
 CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
-BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that are waiting to be accepted.
+BACKLOG_CONNECTIONS = 1024  # Connections that wait to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
-# A larger body that consists of blocks (such as a file) is not read into memory as a whole.
+# Larger bodies that consist of blocks, such as files, are not joined in memory.
 MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """The open connections to a process. Each is identified by the client's address and port."""
+    """The open connections of a process, by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
 
     def add(self, one: Connection) -> None:
-        """Add a new connection."""
         self._open[one.name] = one
 
     def remove(self, one: Connection) -> None:
-        """Remove a closed connection."""
         self._open.pop(one.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -89,20 +76,18 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of sent bytes that each client has not acknowledged. Clients that have
-        disconnected are omitted. Thread-safe.
-        """
+        """Return how many sent bytes each connected client has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
-            with suppress(OSError, ValueError):  # This fails if the connection is closing.
+            with suppress(OSError, ValueError):  # The connection may be closing.
                 if one is not None:
                     found[client] = one.unsent
         return found
 
     def close_idle(self) -> None:
-        """Close the CLOSED_AT_ONCE connections that have waited longest for a request, all from the client
-        with the most connections. A client is one IPv4 address or one IPv6 /64 network.
+        """Close the CLOSED_AT_ONCE longest idle connections of the client (IPv4 address or IPv6 /64) with the
+        most connections.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
@@ -123,20 +108,15 @@ class Connections:
 
 
 class _Response(NamedTuple):
-    """A response from the app. Large bodies and event streams are sent in parts."""
-
     status: int
     headers: list[Header]
     body: bytes | Stream | Iterable[bytes]
 
 
 class _Postponed(NamedTuple):
-    """The reasons why a request must run in a thread pool. They are copied from a NeedsThreadPool exception.
+    """The reasons why a request must run in a thread pool."""
 
-    The exception is not stored, because its traceback would keep everything in memory that the app has
-    already rendered for this request.
-    """
-
+    # Not the exception itself, because its traceback would keep everything that was rendered in memory.
     costly: bool
     accounts: bool
     long: bool
@@ -145,10 +125,7 @@ class _Postponed(NamedTuple):
 class HttpServer:
     """HTTP server for a WSGI app. Several processes can share the listening socket.
 
-    - `folder` is a function that creates the folder for large bodies and returns it.
-    - `hub` sends events to open event streams.
-    - `observer` counts requests, and can also log them.
-    - `connections` contains the open connections.
+    `folder` creates the folder for large bodies.
     """
 
     def __init__(
@@ -168,9 +145,8 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver, self._large = Receiver(folder), LargeBodies(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
-        # Requests that may be waiting for a remote accounts database, and writes that may be waiting for a
-        # git push, have separate pools, so they can't delay other requests. The keys are: whether a request
-        # needs accounts, and whether it is a write.
+        # Separate pools, so that waiting for a remote accounts database or a git push can't delay other
+        # requests. Keys: whether a request needs accounts, and whether it writes.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -181,20 +157,16 @@ class HttpServer:
         self._turns = PipelineTurns()
 
     def run(self) -> None:
-        """Serve requests until SIGTERM arrives.
-
-        Then end all event streams, and finish every request that has begun to arrive.
+        """Serve requests until SIGTERM. Then end event streams, and finish requests that have begun to
+        arrive.
         """
-        # `Connection.get_buffer` relies on the order in which this kind of event loop calls protocols.
+        # `Connection.get_buffer` relies on the order of calls in this event loop.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, so that new clients connect to another process. After CLOSE_NOTICE_S,
-        end in the same way as after SIGTERM.
-
-        Until then, each response contains the header `Connection: close`, so clients close their connections
-        themselves.
+        """Stop accepting connections, and end after CLOSE_NOTICE_S. Until then, responses contain
+        `Connection: close`.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -225,9 +197,7 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections, and update the Date header. This method schedules itself to run again
-        after STALL_CHECK_INTERVAL_S.
-        """
+        """Close stalled connections and update the Date header, once in STALL_CHECK_INTERVAL_S."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -239,17 +209,14 @@ class HttpServer:
     # --- called by connections -------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """Register a new connection from a client."""
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
-        """Unregister a closed connection."""
         self._connections.remove(connection)
         self._acceptor.left()
         self._none_left.set()
 
     def postpone(self, connection: Connection) -> None:
-        """Handle the connection's next request when it is the client's turn."""
         self._turns.add(connection)
 
     def handle(self, exchange: Exchange) -> None:
@@ -315,10 +282,9 @@ class HttpServer:
         await self._answer_soon(exchange)
 
     async def _answer_soon(self, exchange: Exchange) -> None:
-        """Handle a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
-        # An overload error is delayed, because clients that retry immediately would increase the load.
+        # Clients that retry immediately would increase the load.
         if NO_TURN in environ:
             await asyncio.sleep(REFUSAL_PAUSE_S)
         self._send(exchange, response)
@@ -338,7 +304,7 @@ class HttpServer:
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # The traceback is removed, because its frames refer to the connection and would keep it open.
+            # The traceback refers to the connection and would keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -348,9 +314,6 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in the thread pool for this kind of request. Return a future for the
-        function's result.
-        """
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
@@ -363,9 +326,6 @@ class HttpServer:
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
     def _answer_or_postpone(self, environ: Environ) -> _Response | _Postponed | None:
-        """Return the app's response, or the reasons why the request must run in a thread pool. Returns None
-        if the client has disconnected.
-        """
         try:
             return self._answer(environ)
         except NeedsThreadPool as error:
@@ -397,7 +357,6 @@ class HttpServer:
         return response
 
     def _send(self, exchange: Exchange, response: _Response | None) -> None:
-        """Send a response."""
         if response is None:
             exchange.give_up()
             return
@@ -421,9 +380,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Let a hub send an event stream to a client. If the client has already disconnected, only finish the
-    response.
-    """
+    """Let a hub send an event stream, unless the client has disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -439,14 +396,10 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise this process's limit for open files, if needed and permitted. Return how many connections
-    can be open within this limit.
-
-    RESERVED_FILES are subtracted from the limit first. Each connection is counted as two files: its socket,
-    and a file for the body that is being received or sent.
-    """
+    """Raise the limit for open files if possible, and return how many connections fit into it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    # Two files for each connection: its socket, and a body that is received or sent.
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     return max((files - RESERVED_FILES) // 2, 1)

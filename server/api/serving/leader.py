@@ -1,7 +1,7 @@
-"""The leader, which is the one worker that runs the background jobs for the whole server.
+"""The leader: the worker that runs the server's background jobs.
 
-To add a job, write a class in the package to which the job belongs. Then add its intervals to
-`server.jobs.job`, and yield the job in `jobs_of`.
+To add a job, write a class in the package it belongs to, add its intervals to `server.jobs.job`, and yield it
+in `jobs_of`.
 """
 
 import threading
@@ -25,28 +25,18 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until the server has no leader, and then makes its own process the leader. It runs
-    the background jobs until it is stopped.
-    """
+    """A thread that runs the background jobs as soon as the server has no other leader."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` creates the object that runs the jobs. It is called when this process becomes the
-        leader.
-
-        The thread waits for `pause_s` seconds before it first tries to become the leader.
-        """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, so that another worker can become the leader. Wait until they have stopped, but not
-        longer than 5 s.
-        """
+        """Stop the jobs, so that another worker can lead. Waits for up to 5 seconds."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -63,7 +53,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield the jobs for a site. `tell` is called with messages about the progress of the search index."""
+    """Yield the background jobs of a site. `tell` gets messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -72,7 +62,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # If the server serves a past commit, it must not deliver, fetch or push.
+    if not past.held:  # A server for a past commit must not deliver, fetch or push.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
@@ -83,7 +73,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each of them starts when the settings require it."""
+    """Yield the jobs that connect to other servers, which start when the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

@@ -1,4 +1,4 @@
-"""Fair order of pipelined requests: requests that a client has sent without waiting for the responses."""
+"""Fair order of pipelined requests, which clients send without waiting for responses."""
 
 import asyncio
 from collections import deque
@@ -8,20 +8,19 @@ from server.bounded import network_of
 
 
 class Pipelined(Protocol):
-    """Interface to a connection with pipelined requests."""
+    """A connection with pipelined requests."""
 
     address: str  # the client's IP address
 
     def advance(self) -> None:
-        """Handle the next request. Does nothing if there is none."""
+        """Handle the next request, if there is one."""
 
 
 class PipelineTurns:
-    """Queues of connections with pipelined requests, one queue for each client (IPv4 address or IPv6 /64
-    network).
+    """Queues of pipelined requests for each client (IPv4 address or IPv6 /64).
 
-    On each pass of the event loop, one request from each client is handled. Otherwise, a client that sends
-    thousands of requests at once would delay all other clients until the last one has been handled.
+    Each pass of the event loop handles one request for each client, so thousands from one client don't delay
+    others.
     """
 
     def __init__(self) -> None:
@@ -29,7 +28,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule the connection's next request. A connection must not be added again before that."""
+        """Schedule a connection's next request. Do not add the connection again before that."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

@@ -1,10 +1,7 @@
-"""Sending of large response bodies in parts, as fast as the clients read them.
+"""Sends large response bodies in parts, as fast as clients read them, from limited memory and then from
+files.
 
-If many clients read slowly, the bodies must not fill up the memory. In each process, the bodies that are
-being sent can use up to `MAX_MEMORY_BYTES`. When this limit is reached, the next body is written to an
-unnamed file on the same disk as the site, and sent from there. The size of these files is also limited. When
-this limit is reached, a connection is closed, which belongs to the client with the most bytes in files. A
-single client therefore can't block large responses to other clients.
+If the files are full, too, the client with the most bytes in files loses a connection.
 """
 
 import asyncio
@@ -21,43 +18,36 @@ from server.bounded import network_of
 from server.errors import ApiError, BusyError
 from server.site.loading import give_back
 
-SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
-# Limit for the total size of the larger bodies that a process keeps in memory while it sends them.
+SMALL_BYTES = 64 * 1024  # Sent in a single part.
+# Limit for larger bodies in memory, for each process.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024
-MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for the total size of bodies that a process stores in files.
-_PART_BYTES = 128 * 1024  # Approximate size of the parts that are sent at once.
-# The size of the parts if a body is in memory. For each client that is not reading, asyncio may copy one
-# part, so parts must not be large. Parts of 128 kB take 10 % more processor time, and parts above 256 kB save
-# little.
+MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for bodies in files, for each process.
+_PART_BYTES = 128 * 1024  # Approximate.
+# For bodies in memory. asyncio may copy one part for each client that is not reading. Parts of 128 kB take 10
+# % more processor time, and parts above 256 kB save little.
 _MEMORY_PART_BYTES = 256 * 1024
-# After bodies of at least this size, freed memory is returned to the operating system. That takes 5 to 20 ms,
-# so it is done at most once per interval.
+# After larger bodies, freed memory is returned to the operating system. This takes 5 to 20 ms, so it is done
+# at most once per interval.
 _MIN_RELEASE_BYTES, RELEASE_INTERVAL_S = 1024 * 1024, 1.0
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """The large response bodies that a process is sending. The object must be used on the process's event
-    loop.
-
-    `folder` is a function that creates the folder for the files and returns it.
+    """The large response bodies that a process is sending, on its event loop. `folder` creates the folder for
+    files.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        # For each body (by its `id()`), the number of clients to which it is being sent. This can be more
-        # than one, because responses are cached.
+        # Clients to which a body (by its `id()`) is sent. Several are possible, because responses are cached.
         self._users: Counter[int] = Counter()
         self._in_memory = 0
-        # The sizes of the bodies in files, by client and by exchange. Each client's oldest exchange comes
-        # first.
+        # Sizes of bodies in files, by client and exchange, oldest first.
         self._in_files: dict[str, dict[Exchange, int]] = {}
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response whose body is already in memory. If neither the memory nor the files have room for
-        the body while it is being sent, send the status 503 instead.
-        """
+        """Send a response with a large body, or the status 503 if there is no room for it."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -71,7 +61,7 @@ class LargeBodies:
         self._in_files.setdefault(client, {})[exchange] = size
         try:
             file = await asyncio.to_thread(_store, body, self._folder)
-        except OSError:  # for example, because the disk is full
+        except OSError:  # for example a full disk
             refuse(exchange, _BUSY)
         else:
             del body
@@ -82,8 +72,8 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room for a file with a client's body, by disconnecting clients that have more bytes in files.
-        Return False if this does not free enough space.
+        """Make room for a body in files, by disconnecting clients that use more. Returns False if that is not
+        enough.
         """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
@@ -124,30 +114,27 @@ class LargeBodies:
             self._release_later(len(body))
 
     def _release_later(self, size: int) -> None:
-        """Return freed memory to the operating system later, if this was the last large body.
-
-        Creating a large body also takes many small blocks of memory, which the C library keeps after they
-        were freed: a process that had created hundreds of bodies of 11 MB kept 100 MB.
-        """
+        """Return freed memory to the operating system later, if this was the last large body."""
+        # The C library keeps the many small blocks that were needed for the body: 100 MB after hundreds of
+        # bodies of 11 MB.
         if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
             self._is_releasing = True
             asyncio.get_running_loop().call_later(RELEASE_INTERVAL_S, self._release)
 
     def _release(self) -> None:
         self._is_releasing = False
-        if not (self._users or self._in_files):  # Otherwise, the last body will schedule this again.
+        if not (self._users or self._in_files):  # Otherwise, the last body schedules this again.
             asyncio.get_running_loop().run_in_executor(None, give_back)
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
-    """Send an error response. It replaces the response that the app has returned."""
+    """Send an error instead of the app's response."""
     refusal = failure(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
 
 
 def _store(body: bytes, folder: Callable[[], Path]) -> IO[bytes]:
-    """Write a body to an unnamed file, and return the file. Raises OSError."""
     file = TemporaryFile(dir=folder())  # noqa: SIM115
     try:
         file.write(body)
@@ -186,19 +173,17 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
         blocks.append(block)
         size += len(block)
         if size >= _PART_BYTES:
-            del block  # While the client is not reading, the block must not stay in memory.
+            del block  # must not stay in memory while the client is not reading
             size = 0
             yield _take_all(blocks)
     yield _take_all(blocks)
 
 
 def _take_all(blocks: list[bytes]) -> bytes:
-    """Return the blocks joined into one block. Remove them from the list, so that their memory is freed."""
     data = b"".join(blocks)
     blocks.clear()
     return data
 
 
 def length_of(headers: Iterable[Header]) -> int:
-    """Return the value of the Content-Length header, or 0 if there is no such header."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

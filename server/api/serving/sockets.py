@@ -1,6 +1,4 @@
-"""Functions for sockets: accepting connections from a shared listening socket, and counting the bytes that a
-client has not acknowledged.
-"""
+"""Accepts connections from a shared listening socket, and counts bytes that clients have not acknowledged."""
 
 import asyncio
 import socket
@@ -10,16 +8,15 @@ from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any
 
-_SIOCOUTQ = 0x5411  # Linux: the ioctl that returns the number of unacknowledged bytes
-_SO_NWRITE = 0x1024  # macOS: the socket option for the same number
+_SIOCOUTQ = 0x5411  # Linux: ioctl for the number of unacknowledged bytes
+_SO_NWRITE = 0x1024  # macOS: socket option for the same
 _INT = struct.Struct("=i")
-_BACKOFF_S = 0.2  # If file descriptors or memory run out, pause this long before the next attempt.
+_BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
 
 def unsent_bytes(connection: Any) -> int:
-    """Return the number of sent bytes that a client has not acknowledged yet.
-
-    Raises OSError if the socket is closed.
+    """Return the number of sent bytes that a client has not acknowledged. Raises OSError if the socket is
+    closed.
     """
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
@@ -27,11 +24,8 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Acceptor of connections from a socket that several processes share, up to a maximum number of
-    open connections.
-
-    It accepts only one connection at a time, so other processes can accept the next connections while this
-    process is busy.
+    """Accepts connections from a shared socket one at a time, so that other processes can accept while this
+    one is busy.
     """
 
     def __init__(
@@ -41,34 +35,25 @@ class Acceptor:
         most: int,
         make_room: Callable[[], None],
     ) -> None:
-        """`make` is a function that creates the asyncio protocol for a new connection. `most` is the maximum
-        number of open connections. When it is reached, `make_room` is called; it can close connections.
-        """
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room, self._make_room = listener, make, most, make_room
         self._connecting: set[asyncio.Task[Any]] = set()
         self._listens = self._stopped = False
 
     def start(self) -> None:
-        """Start accepting connections."""
         if not self._listens and not self._stopped and self._room > 0:
             self._loop.add_reader(self._listener, self._accept)
             self._listens = True
 
     def stop(self) -> None:
-        """Stop accepting connections in this process. Other processes continue."""
         self._stopped = True
         self._pause()
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of connections is open."""
         return self._room <= 0
 
     def left(self) -> None:
-        """Record that a connection was closed. If the maximum number had been reached, another connection can
-        now be accepted.
-        """
         self._room += 1
         self.start()
 
@@ -81,7 +66,7 @@ class Acceptor:
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # Another process has accepted the connection first, or the client has disconnected.
+            return  # Another process was first, or the client has disconnected.
         except OSError:
             self._pause()
             self._loop.call_later(_BACKOFF_S, self.start)

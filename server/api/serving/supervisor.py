@@ -1,12 +1,6 @@
-"""Supervisor for a server's workers. It forks the workers, and replaces each worker that ends unexpectedly.
+"""The supervisor, which forks a server's workers and replaces those that end or hang.
 
-If a worker's heartbeat stops, the worker hangs or is suspended, but may still hold locks and connections. The
-supervisor kills and replaces this worker. Otherwise, the worker could resume later and acknowledge a write
-that is based on an outdated state.
-
-If a worker ends soon after its start, it is replaced after a pause, and each further early end makes the
-pause longer. Therefore, if workers keep failing, the server logs the reasons and continues, but uses few
-resources. If the supervisor itself ends for any reason, its workers end too.
+Each early end makes the pause before the replacement longer. If the supervisor ends, its workers end, too.
 """
 
 import logging
@@ -27,34 +21,31 @@ from server.storage.helper_processes import end_helpers
 
 log = logging.getLogger("bifolio")
 
-# Pauses before a worker is replaced: after its first early end, its second, and so on.
+# By the number of consecutive early ends.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
-MIN_UPTIME_S = 60.0  # A worker that ends sooner after its start has ended early.
-RETIREMENT_TIMEOUT_S = 600.0  # Maximum time that retired workers may take to end.
-STOP_TIMEOUT_S = 4.0  # Maximum time that workers may take to finish open requests after SIGTERM.
+MIN_UPTIME_S = 60.0  # A worker that ends sooner has ended early.
+RETIREMENT_TIMEOUT_S = 600.0  # Maximum time for retired workers to end.
+STOP_TIMEOUT_S = 4.0  # Maximum time for open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `pid` is 0 if no worker is running in it. `at` is the time when the worker was
-    started. If no worker is running, it is the time when a new worker may be started.
-    """
+    """The slot for one worker. `at` is when it was started or, if `pid` is 0, may be started."""
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # the number of consecutive early ends and failed starts
-    is_hung: bool = False  # whether the worker was killed because its heartbeat stopped
+    deaths: int = 0  # consecutive early ends and failed starts
+    is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
 
 class Supervisor:
-    """Parent process of `count` processes that run `work`, until a signal ends all of them.
+    """Parent process of `count` workers, until a signal ends all of them.
 
-    `leash` is a pipe from the server's first process (see `generations`). When it contains a byte, each
-    worker calls `retire`, finishes its open requests and ends. When the first process closes the pipe, the
-    supervisor ends all workers.
+    A byte in the pipe `leash` makes the workers call `retire` and end after their open requests. If the pipe
+    is closed, they end.
     """
 
     def __init__(
@@ -68,15 +59,12 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # A pipe to the workers. Each byte in it retires one worker. When the supervisor ends, the pipe is
-        # closed.
+        # Each byte in this pipe retires one worker. It is closed when the supervisor ends.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run the workers, and replace those that end. Stop when SIGTERM, SIGINT or SIGHUP arrives.
-
-        The workers then receive SIGTERM, and can take up to STOP_TIMEOUT_S to finish their open requests. A
-        second signal kills them immediately.
+        """Run and replace the workers until a signal arrives. Then let them finish open requests for up to
+        STOP_TIMEOUT_S.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
@@ -98,9 +86,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers, and wait until they have ended. Stop waiting after a timeout, or if a signal
-        arrives.
-        """
+        """Retire all workers and wait until they have ended, until a timeout or a signal."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -111,9 +97,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers whose pauses have ended. Return the seconds until the next worker can be forked,
-        or `inf` if all workers are running.
-        """
+        """Fork the workers that are due. Return the seconds until the next one, or `inf` if all run."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -122,7 +106,6 @@ class Supervisor:
         return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
-        """Fork a worker. If this fails, schedule another attempt."""
         try:
             self._heartbeats.expect(place.number, now)
             place.pid, place.at = self._fork(place.number), now
@@ -133,19 +116,21 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill the workers whose heartbeats have stopped. SIGKILL ends a process even if it is suspended."""
+        """Kill workers without a heartbeat."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
             if self._heartbeats.is_hung(place.number):
                 place.is_hung = True
+                # A suspended worker could resume later and acknowledge a write that is based on an outdated
+                # state.
                 os.kill(place.pid, signal.SIGKILL)
                 self._heartbeats.expect(place.number, now)
 
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Signals are blocked until the new worker has set its signal handlers.
+        # Blocked until the worker has set its signal handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -162,7 +147,7 @@ class Supervisor:
             for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
-                # Ctrl-C sends SIGINT to all processes. Workers ignore it, because the supervisor ends them.
+                # Ctrl-C sends SIGINT to all processes, but the supervisor ends the workers.
                 (signal.SIGINT, signal.SIG_IGN),
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
@@ -184,8 +169,8 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap the workers that have ended. If `ending` is False, log that they have ended."""
-        multiprocessing.active_children()  # This reaps child processes that are not workers.
+        """Reap the workers that have ended, and log this unless `ending`."""
+        multiprocessing.active_children()  # Reaps other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -210,14 +195,11 @@ class Supervisor:
 
 
 def _pause(place: _Place) -> int:
-    """Return the number of seconds to wait before a failed worker is replaced."""
     return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
-    """Return a text that describes how a process ended, for example by which signal. `status` is the value
-    that `waitpid` has returned.
-    """
+    """Describe how a process ended, for its status from `waitpid`."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -234,11 +216,10 @@ def why(status: int) -> str:
 def arriving_signals(
     beside: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager: catch signals, and yield a function that waits for them.
+    """Context manager: catch signals, and yield a function that waits for them and returns their numbers.
 
-    The function's argument is the maximum number of seconds to wait. It returns the numbers of the signals
-    that have arrived. It returns earlier if one of the file descriptors that `beside` returns becomes
-    readable. If an end signal was ignored when the process was started (nohup), it remains ignored.
+    Its argument is the maximum wait in seconds. Readable file descriptors of `beside` end the wait, too.
+    Signals that nohup ignores stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -266,8 +247,9 @@ def arriving_signals(
         os.close(writer)
 
 
+# A signal needs a handler, but its number is read from the wakeup file descriptor.
 def _do_nothing(*_: object) -> None:
-    """Do nothing. A signal needs a handler, but its number is read from the wakeup file descriptor."""
+    pass
 
 
 def _readable(descriptor: int) -> bool:
@@ -275,16 +257,11 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Wait for a command from the supervisor. If the supervisor writes a byte to the pipe `lifeline`, retire
-    this worker. If the pipe is closed, end this worker.
-
-    The worker ends by sending SIGTERM to itself. If it is still running after STOP_TIMEOUT_S, it exits
-    immediately.
-    """
+    """Retire this worker if the supervisor writes a byte to the pipe, and end it when the pipe is closed."""
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        # Now wait until the pipe is closed. Further bytes in it are for other workers, so they are not read.
+        # Further bytes are for other workers.
         closed.register(lifeline, 0)
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)

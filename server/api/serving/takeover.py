@@ -1,17 +1,7 @@
-"""Takeover of a running server's port by another server for the same site. No request is rejected during a
-takeover.
+"""Takeover of a running server's port by a new server for the same site, without rejected requests.
 
-The first process of a server offers its listening socket through a Unix socket in `.bifolio/`. Only the user
-who runs the server can access this Unix socket. A takeover has these steps:
-
-- The new server requests the listening socket, and loads the site.
-- When the new server can handle requests, it notifies the old server. The old server then retires its
-  workers.
-- Until these workers have retired, both servers accept connections from the same queue, so no connection is
-  lost.
-
-If the new server fails to start, the old server continues. A client that connects to the Unix socket but
-sends nothing does not block other clients.
+The old server hands its listening socket over through a Unix socket in `.bifolio/`, and retires when the new
+one is ready.
 """
 
 import errno
@@ -27,40 +17,35 @@ from pathlib import Path
 from server.errors import SetupError
 from server.paths import state_folder
 
-HANDOVER_TIMEOUT_S = 5.0  # Maximum time to wait until the running server hands over its socket.
-READY_TIMEOUT_S = 300.0  # If a new server takes longer than this to start, a different server may take over.
-BACKLOG_CONNECTIONS = 8  # Maximum number of connections to the Unix socket that have not sent anything yet.
+HANDOVER_TIMEOUT_S = 5.0  # Maximum wait for the running server's socket.
+READY_TIMEOUT_S = 300.0  # After this, another server may take over.
+BACKLOG_CONNECTIONS = 8  # Connections that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # matches the names of the Unix sockets in .bifolio/
-# The running server sends the first together with the socket, or the second if a takeover is already running.
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the Unix sockets in .bifolio/
+# Sent together with the socket, or if another takeover is running.
 _HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A listening socket that this server has received from a running server. The running server continues
-    until this server calls `answer`.
-    """
+    """A listening socket from a running server, which continues until this server calls `answer`."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
 
     def answer(self) -> None:
-        """Notify the running server that this server can now handle requests."""
-        with suppress(OSError):  # This fails if the running server has ended.
+        with suppress(OSError):  # The running server may have ended.
             self._other.send(_READY)
 
     def close(self) -> None:
-        """Cancel the takeover. The running server continues."""
         self.listener.close()
         self._other.close()
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Request the listening socket from the server that is running for the site at `root`, and return it.
-    Returns None if no server is running.
+    """Get the listening socket of the server that is running for a site, or None if there is none.
 
-    Raises SetupError if the running server does not hand over its listening socket.
+    Raises SetupError if it does not hand its socket over.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -96,24 +81,20 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer to hand over its listening socket to a new server. The object is used in the server's
-    first process.
-    """
+    """A server's offer to hand its listening socket over to a new server."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # connections that have not sent anything yet
-        # the connection to the server that has received the listening socket
+        self._silent: list[socket.socket] = []  # have not sent anything yet
+        # the server that has received the socket
         self._taker: socket.socket | None = None
-        self._since = 0.0  # when that server received the listening socket
-        # the inode number and timestamp of the file that `open` has created
+        self._since = 0.0  # when it received the socket
+        # inode number and timestamp of the Unix socket
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer. If the server from which this server has taken over still has an offer, replace
-        it.
-        """
+        """Start the offer, replacing that of a previous server."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -121,21 +102,21 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # The file is renamed when the socket is listening.
+                begun = f"{path}.new"  # Renamed when the socket is listening.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # The server works without an offer, but its port can't be taken over.
+        except OSError:  # The server works without an offer.
             asked.close()
             return
         self._asked = asked
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return file descriptors. When one of them becomes readable, `hear` must be called."""
+        """Return the file descriptors to watch. If one becomes readable, `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
@@ -144,7 +125,7 @@ class Offer:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
                     return True
-                self._let_go()  # The new server has ended before it was ready.
+                self._let_go()  # The new server ended before it was ready.
         if self._asked is not None:
             with suppress(OSError):
                 self._silent.append(self._asked.accept()[0])
@@ -160,17 +141,13 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Close this process's copy of the offer. In a process that was forked from the first process, this
-        does not affect the offer of the first process.
-        """
+        """Close this process's copy of the offer. Copies in other processes stay open."""
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Delete the file of the Unix socket, unless another server has already replaced it. This method is
-        called in the first process.
-        """
+        """Delete the Unix socket, unless another server has replaced it."""
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
                 os.unlink(path)
@@ -184,7 +161,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Return False if this was not possible."""
+        """Send the listening socket to another server. Returns False if this is not possible."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -192,7 +169,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Otherwise, two servers could take over and both keep running.
+                other.send(_BUSY)  # Two servers could take over and both keep running.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -203,15 +180,13 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return a file's inode number and timestamp, which together identify the file. The inode number is not
-    sufficient, because file systems may reuse inode numbers.
-    """
+    # Not only the inode number, because file systems reuse these.
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
 
 def sweep_sockets(root: Path) -> None:
-    """Delete Unix sockets on which no server is listening, for example because the server was killed."""
+    """Delete Unix sockets of servers that were killed."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -226,9 +201,8 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server. Returns b"" if that server has ended.
-
-    Raises BlockingIOError if no message has arrived yet.
+    """Return a message from another server, or b"" if it has ended. Raises BlockingIOError if there is none
+    yet.
     """
     try:
         return other.recv(1)
@@ -238,12 +212,7 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """Context manager: yield a short path to the Unix socket. The path refers to the socket's folder by a
-    file descriptor.
-
-    This is necessary because paths to Unix sockets are limited to 107 bytes, so the full path may be too
-    long.
-    """
+    # Paths to Unix sockets are limited to 107 bytes, so the folder is given by its file descriptor.
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{folder}/serve-{port}.sock"

@@ -1,1 +1,1 @@
-"""The studio, which is the web page for editors at /studio, and signing in to this page (docs/studio.md)."""
+"""The studio: the web page for editors at /studio, and its sign-in (docs/studio.md)."""

@@ -1,15 +1,7 @@
-"""The studio's session cookie.
+"""The studio's session cookie, with protection against requests from pages of other sites (docs/studio.md).
 
-Browsers may also send this cookie with requests from pages of other sites. The cookie therefore authenticates
-a request only if all of these conditions are met (docs/studio.md):
-
-- The request has the header `Bifolio-Studio`. A page with a different origin can send this header together
-  with the cookie only if `api.cors` lists the page's origin.
-- According to the browser, the request comes from a page with the server's own origin. This excludes all
-  other origins, including those in `api.cors`.
-- The request has no `Authorization` header. If it has this header, the header identifies the caller instead.
-
-Otherwise, the cookie does not authenticate the request.
+The cookie counts only with the header `Bifolio-Studio`, from the server's own origin, and without
+`Authorization`.
 """
 
 from typing import TYPE_CHECKING
@@ -30,10 +22,10 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def use_cookie(environ: Environ) -> None:
-    """If a request comes from the studio, let the cookie authenticate it.
+    """Let the studio's cookie authenticate a request from the studio.
 
-    Raises ForbiddenError if the request comes from a page with a different origin. Raises UnauthorizedError
-    if the cookie contains the owner's session and the request comes from another machine.
+    Raises ForbiddenError for requests from other origins, and UnauthorizedError for the owner's session on
+    another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -50,11 +42,8 @@ def use_cookie(environ: Environ) -> None:
 
 
 def require_own_page(environ: Environ) -> None:
-    """Raise ForbiddenError unless the request comes from a page with the server's own origin.
-
-    If the connection is secure, browsers specify the origin with `Sec-Fetch-Site`. Otherwise they send
-    `Origin`, at least with writes.
-    """
+    """Raise ForbiddenError unless the request comes from a page with the server's own origin."""
+    # Over HTTPS, browsers send `Sec-Fetch-Site`. Otherwise they send `Origin`, at least with writes.
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
         own = site == "same-origin"
@@ -67,23 +56,19 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request comes from the machine on which the server runs, and the host in its URL is a
-    loopback host name or address.
-    """
+    """Return whether a request comes from the server's own machine, through a loopback address."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
-    except ValueError:  # This happens if the Host header is invalid.
+    except ValueError:  # invalid Host header
         return False
     return is_loopback(environ.get("REMOTE_ADDR", "")) and is_loopback(name)
 
 
 def host_of(environ: Environ) -> str:
-    """Return the host and port in the request's URL."""
     return str(environ.get("HTTP_HOST", "")).lower()
 
 
 def read_cookie(environ: Environ) -> str:
-    """Return the value of the studio's cookie, or "" if the request does not contain it."""
     name = _name(environ)
     for part in environ.get("HTTP_COOKIE", "").split(";"):
         key, _, value = part.strip().partition("=")
@@ -93,7 +78,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the studio's cookie in a response. If `value` is empty, make the browser delete the cookie."""
+    """Set the studio's cookie. If the value is empty, delete it."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -107,13 +92,10 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
 
 
 def _scheme(environ: Environ) -> str:
-    """Return the scheme in the Authorization header, such as `Bearer`, or "" if there is none."""
     return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
-    """Return the cookie's name. It contains the server's port, because browsers send all cookies for a host
-    to all servers on this host.
-    """
+    # The name contains the port, because browsers send a host's cookies to all servers on the host.
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

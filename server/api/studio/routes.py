@@ -1,8 +1,7 @@
-"""The studio's page at GET /studio, and its sessions at /studio/-/session.
+"""Handlers for the studio's page at /studio, its files, and its sessions at /studio/-/session.
 
-The page is the same for everyone, because it contains no data from the site. Its scripts fetch the data from
-the API. The page's files are below `/studio/-/`, because no content type can have the name `-`. All other
-paths below /studio display views in the same page.
+The page contains no data of the site. No content type can have the name `-`, so `/studio/-/` is free for
+files.
 """
 
 import re
@@ -28,23 +27,21 @@ from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
-# In a checkout of the repository, this folder contains plain JavaScript modules. In a package, it contains
-# bundles that vendor/studio.mjs has created from these modules.
+# JavaScript modules, or in a package the bundles that vendor/studio.mjs creates from them.
 PAGE = Path(__file__).parent / "page"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Brotli qualities. With the best quality, compression takes half a second for the largest file, and another
-# half second for all modules, which would delay a first visit. With the quick quality, it takes 30 ms for all
-# modules, and they become 8 % larger.
+# The best quality takes half a second for the largest file, and another half for all modules, which would
+# delay a first visit. The quick quality takes 30 ms for all modules, which become 8 % larger.
 BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
 PRELOADED_MODULES = (
     "documents/list-page.js",
     "documents/document-page.js",
-)  # Of the modules that pages.js imports on demand, these are used most often.
+)  # the most used modules that pages.js imports on demand
 IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)"', re.MULTILINE)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
@@ -112,29 +109,22 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
 
 def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
-    """Return the response with the HTML page. The URLs of the page's files are relative, so the page also
-    works behind a proxy that adds a path prefix.
-
-    The content security policy allows frames only from the origins of previews.
-    """
+    # Relative URLs also work behind a proxy that adds a path prefix.
     up = "../" * (path.count("/") - 1)
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
     framed = sorted({preview.origin or "'self'" for preview in settings.preview.values()})
     policy = f"{POLICY}; frame-src {' '.join(framed)}" if framed else POLICY
-    # The entity tag also depends on the policy, so browsers don't use a cached page after the policy has
-    # changed.
+    # The tag depends on the policy, too, so that a changed policy invalidates cached pages.
     headers = {"Cache-Control": PUBLIC_REVALIDATE, "Content-Security-Policy": policy}
     headers["ETag"] = tag_of_bytes(f"{policy}\n{text}".encode())
     return Response(text, headers=headers, content_type="text/html; charset=utf-8")
 
 
 def _file(version: str, name: str) -> Response:
-    """Return the response with the current content of a file, even if the URL contains the version from an
-    earlier release of the studio.
-    """
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
         raise NotFoundError()
+    # URLs with the version of an earlier release get the current file, too.
     control = IMMUTABLE_CACHE_CONTROL if version == _version() else PUBLIC_REVALIDATE
     headers = {"Cache-Control": control, "Content-Security-Policy": POLICY, "Vary": "Accept-Encoding"}
     kind = f"{kind}; charset=utf-8"
@@ -151,9 +141,7 @@ def _file(version: str, name: str) -> Response:
 # The cache saves 19 of the 180 µs for a module of 1 kB in brotli, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file compressed with brotli. If the package does not contain the compressed file, each process
-    compresses the file once.
-    """
+    """Return a file in brotli, from the package if it contains one."""
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
@@ -163,30 +151,21 @@ def compressed(name: str) -> bytes:
 # The cache saves 14 ms for each request for a file.
 @cache
 def _files() -> Mapping[str, bytes]:
-    """Return the contents of all files of the page, by relative path. All stylesheets are combined into one
-    file.
-    """
     files = {p.relative_to(PAGE).as_posix(): p.read_bytes() for p in sorted(PAGE.rglob("*")) if p.is_file()}
     files |= {SHEET: _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])}
     return {name: _without_comments(data) if name.endswith(".js") else data for name, data in files.items()}
 
 
 def _without_comments(module: bytes) -> bytes:
-    """Return a JavaScript module without the comments that fill whole lines. Empty lines replace them, so
-    that the line numbers stay the same.
-    """
+    # Empty lines replace comments, so line numbers stay the same.
     return _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), module)
 
 
 # The cache saves 12 ms for each request for the page.
 @cache
 def _index(*, at_home: bool) -> str:
-    """Return the HTML page. It contains links that make the browser preload the page's modules. Otherwise,
-    the browser would need several round trips to find all modules.
-
-    On the home page, the links to the modules for lists and forms have `rel="ahead"`. The script ahead.js
-    loads these modules after the first paint.
-    """
+    # Without preload links, finding all modules would take several round trips.
+    # At home, ahead.js loads the modules for lists and forms after the first paint.
     first = modules_of("main.js")
     more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]
@@ -211,7 +190,5 @@ def modules_of(first: str) -> list[str]:
 # The cache saves 7 ms for each request for a file.
 @cache
 def _version() -> str:
-    """Return a digest of all files. The files' URLs contain this digest, so browsers can cache each file
-    permanently.
-    """
+    # Part of the files' URLs, so browsers can cache each file permanently.
     return blake2b(repr(sorted(_files().items())).encode(), digest_size=8).hexdigest()

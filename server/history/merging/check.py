@@ -1,4 +1,4 @@
-"""Checks before a merge: whether the actor has the required permissions, and whether the result is valid."""
+"""Checks before a merge: permissions, and the validity of the result."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,13 +19,9 @@ from server.write.validate import check
 
 
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError if the actor lacks a permission for one of the changes in the merge. These
-    permissions are required:
+    """Raise ForbiddenError if the actor lacks a permission for one of the changes in a merge.
 
-    - For documents: the permission for each change. If the merge changes or publishes drafts, the permission
-      to read drafts is also required.
-    - For media: the permission to upload or to delete.
-    - For all other files, such as schemas: full access.
+    Files other than documents and media require full access.
     """
     for three in documents.values():
         if three.action:
@@ -41,19 +37,16 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Return whether the document was published on the branch, so that the branch no longer contains the
-    draft.
-    """
+    # The branch published the draft.
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
     return draft is not None and draft.base is not None and draft.theirs is None
 
 
 def require_valid(before: PastState, after: PastState) -> None:
-    """Raise ValidationError if a document that the merge creates or changes is invalid.
+    """Raise ValidationError if a merge would make a document invalid.
 
-    If the merge changes a schema, also raise ValidationError for other documents that become invalid. Raises
-    ConflictError if two files contain the same document version, or if a file can't be parsed.
+    Raises ConflictError if a file can't be parsed, or if two files contain the same version.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -76,7 +69,7 @@ def require_valid(before: PastState, after: PastState) -> None:
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults that a changed schema causes in documents that the merge itself does not change."""
+    """Yield faults that a changed schema causes in documents that the merge does not change."""
     if before.configuration.shape == after.configuration.shape:
         return
     old_claims = before.state.snapshot.claims
@@ -91,8 +84,9 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in a document. The document is checked against the documents in a snapshot, except the
-    documents in the files `left_out`.
+    """Yield the faults in a document.
+
+    Unique values are compared with a snapshot, except the files `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:
@@ -117,9 +111,6 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError if the merged documents would be invalid because of uncommitted changes to the
-    site.
-    """
     left_out = set(touched)
     faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]
     if faults:

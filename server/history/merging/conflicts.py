@@ -27,8 +27,7 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 class Resolution:
     """How a request resolves conflicts, by document name and by file path.
 
-    For a document, the resolution is either one side ("ours" or "theirs") for all attributes, or a choice for
-    each attribute: a side, or a new value as `{"value": …}`.
+    A document has one side ("ours" or "theirs"), or a side or `{"value": …}` for each attribute.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -36,7 +35,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse the field `resolve` in a request's body. Raises ValidationError."""
+    """Parse the field `resolve` in a request body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -68,11 +67,9 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
-    """Add a conflict for each attribute that both sides changed and that the actor may not read completely,
-    even if both sides have the same value.
+    """Add a conflict for each attribute that both sides changed and that the actor may not read.
 
-    Otherwise, the actor could write a guessed value to a branch, and a merge would tell whether it is right.
-    For the same reason, such a conflict has no paths inside the attribute.
+    Otherwise, a merge would tell whether a guessed value is right.
     """
     base, ours, theirs = three.values
     if ours is None or theirs is None:
@@ -93,11 +90,7 @@ def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merg
 
 @dataclass(slots=True)
 class Unmerged:
-    """Collector for the conflicts in a merge that the request does not resolve.
-
-    `known` and `known_files` contain all conflicts, including resolved ones. With these, a resolution for a
-    document or file without a conflict can be rejected.
-    """
+    """Collector for unresolved conflicts. `known` and `known_files` also contain the resolved ones."""
 
     resolution: Resolution
     documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
@@ -106,10 +99,7 @@ class Unmerged:
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:
-        """Return the side that the request has chosen for a file with a conflict.
-
-        If the request has not chosen a side, record the conflict and return "".
-        """
+        # Without a choice, record the conflict.
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
         if not side:
@@ -119,11 +109,9 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return how the request resolves the conflicts in a document. The result contains the chosen side
-        for each attribute, and the new values by attribute.
+        """Return the chosen side and the new value for each attribute in conflict.
 
-        If an attribute has no resolution, record the conflict and return None. If one side deleted the
-        document, the conflict concerns the whole document, and the attribute name is "".
+        If the request does not resolve a conflict, record it and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -151,9 +139,7 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if there are unresolved conflicts. The error contains only values that the
-        viewer may see.
-        """
+        """Raise UnmergedError if there are unresolved conflicts, with the values that the viewer may see."""
         if not self.documents and not self.files:
             return
         reported = [
@@ -175,10 +161,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Describe the conflict in a document as JSON. If one side deleted the document, the JSON contains that
-    side. Otherwise, it contains each attribute with a conflict, with the attribute's values in base, ours and
-    theirs.
-    """
+    """Return the conflict in a document as JSON, with the values on each side or the side that deleted it."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,
@@ -201,9 +184,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns an attribute's values in base, ours and theirs. If the attribute is
-    hidden from the viewer, the function returns {}.
-    """
+    """Return a function that returns an attribute's values on the three sides, or {} if they are hidden."""
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:
@@ -224,7 +205,6 @@ def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any
 
 
 def _short(value: Any) -> Any:
-    """Shorten a long value. A text is truncated, and any other value is replaced with None."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
     return value if len(json.dumps(value, default=str)) <= MAX_VALUE_CHARS else None

@@ -28,8 +28,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """A document version on the three sides of a merge: base, ours and theirs. A side is None if the version
-    does not exist there.
+    """A document version on the three sides of a merge.
+
+    A side is None if the version does not exist there.
     """
 
     base: Version | None
@@ -38,19 +39,17 @@ class Three:
 
     @property
     def any(self) -> Document:
-        """The document on a side where it exists: theirs if possible, otherwise ours, otherwise base."""
+        # preferably theirs, then ours
         side = self.theirs or self.ours or self.base
         assert side
         return side.document
 
     @property
     def paths(self) -> set[str]:
-        """The paths of the document's file on all sides."""
         return {side.path for side in (self.base, self.ours, self.theirs) if side}
 
     @property
     def values(self) -> tuple[Values | None, Values | None, Values | None]:
-        """The attribute values on the three sides: base, ours and theirs."""
         sides = (self.base, self.ours, self.theirs)
         base, ours, theirs = (values_of(side.document) if side else None for side in sides)
         return base, ours, theirs
@@ -66,17 +65,16 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        """Merge the attributes. For conflicts, the result contains the value from theirs."""
+        # With theirs last, conflicts get the value from theirs.
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        """Merge the attributes. For conflicts, the result contains the value from ours."""
+        # With ours last, conflicts get the value from ours.
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
     @property
     def type(self) -> Type:
-        """The document's content type."""
         return self.any.type
 
 
@@ -84,9 +82,8 @@ class Three:
 class Decisions:
     """Decisions about conflicts in keys that are not attributes.
 
-    `side_of` is a function that takes a file's path and returns the side that the request has chosen for the
-    file, or "" if it has chosen none. `settled` contains the attributes whose conflicts are already
-    resolved. The entry "" stands for a conflict over the whole document.
+    - `side_of`: returns the side that the request has chosen for a file, or "".
+    - `settled`: attributes whose conflicts are resolved ("" for the whole document).
     """
 
     side_of: Callable[[str], str]
@@ -94,19 +91,13 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """Return the name of a version in requests and responses, such as `article/hello/en` (content type, id,
-    locale), or `article/hello/en/draft` for a draft.
-    """
+    """Return the API's name for a version, such as `article/hello/en` or `article/hello/en/draft`."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the document versions that the branch has changed, by key. The versions are parsed with the
-    merged schema.
-
-    Files that can't be parsed are omitted. They are merged in the same way as files that are not documents.
-    """
+    """Return the document versions that a branch has changed. Omits files that can't be parsed."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, Version]] = [{}, {}, {}]
@@ -122,9 +113,7 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Remove the documents whose file can't be parsed on at least one side of the merge. If they were not
-    removed, they would be treated as deleted on that side.
-    """
+    # Otherwise, they would be treated as deleted on the side where the file can't be parsed.
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
         path
@@ -153,9 +142,7 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values. For each attribute with a conflict, the result contains the value from the
-    chosen side.
-    """
+    """Return the merged values, with the value from the chosen side for each conflict."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -176,11 +163,9 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if the merge would copy a password from a branch on which the attribute is not a
-    password.
+    """Raise ConflictError if a merge would copy a password that may be plain text on the branch.
 
-    Such a branch contains whatever a client sent: plain text, or a hash that the client generated. `theirs`
-    is the branch's schema. The values of the attributes in `given` come from the merge request and are
+    That is so if the attribute has another type there. Attributes in `given` come from the request and are
     already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
@@ -196,9 +181,7 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether the value contains a password for which the attribute in the schema `theirs` is not of
-    the type `password`.
-    """
+    """Return whether a value contains a password that the schema `theirs` treats as another type."""
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -213,19 +196,16 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    """Return whether the conflict must be resolved for the whole attribute, because a part of the value can't
-    be resolved separately.
-    """
+    # A part of the value can't be resolved separately.
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the texts that make the version's files contain `values`. The text for a deleted file is None.
+    """Return the new texts of a version's files, or None for a deleted file.
 
-    If the lines of both sides can be merged, formatting and comments come from both sides. Otherwise, they
-    come from ours in lines that both sides changed.
+    Keeps formatting and comments of both sides where possible, otherwise those of ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -243,11 +223,8 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    """Return whether to keep a version that one side of the merge deleted.
-
-    The version is kept if both of these conditions apply: the other side has changed keys that are not
-    attributes, and the request has chosen that side.
-    """
+    # A deleted version is kept if the request chose the other side, which changed keys that are not
+    # attributes.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False
@@ -282,10 +259,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _in_merged_lines(
     context: Context, three: Three, values: Values, current: str, decisions: Decisions
 ) -> str | None:
-    """Return the merged lines of both sides, edited so that they contain `values`. For lines in conflict, the
-    lines of ours are used. This keeps comments that theirs has added elsewhere in the file.
+    """Return the merged lines of both sides, edited to contain `values`, or None if this is impossible.
 
-    Return None if this is impossible, for example because the merged lines are not valid YAML.
+    Unlike editing ours, this keeps comments that theirs has added.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     assert base
@@ -314,10 +290,7 @@ def _in_merged_lines(
 
 
 def _has_other_keys(context: Context, text: str, sides: tuple[Version, Version, Version]) -> bool:
-    """Return whether a text contains the changes of both sides to keys that are not attributes.
-
-    The merged lines can lack such a key, for example if one side has a line above the front matter.
-    """
+    # The merged lines can lack such a key, for example if one side has a line above the front matter.
     base, ours, theirs = sides
     entry = context.store.entry(ours.path, text.encode(), size_signature(len(text)))
     if entry is None or entry.document is None:
@@ -333,9 +306,7 @@ def _with_other_keys(
     sides: tuple[Version | None, Version, Version],
     decisions: Decisions,
 ) -> Changes:
-    """Combine `changes` (the changes from ours) with the changes that theirs made to keys that are not
-    attributes. Return the combined changes.
-    """
+    """Add the changes that theirs made to keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
@@ -350,9 +321,6 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Return whether a text contains exactly these values if it is parsed as the file of this document
-    version.
-    """
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

@@ -1,11 +1,6 @@
-"""Merges from one branch into another, which can be the served branch.
+"""Merges of one branch into another, which can be the served branch.
 
-First, a merge is planned, stored as a commit to which no branch refers yet, and validated. If the target
-branch is not checked out, git then moves the branch to the commit.
-
-If the target is the served branch, the merged files are written to disk in the same way as for any write.
-Before that, both parents are recorded in the journal, so that the merge is committed later if git is busy or
-the server is killed.
+A merge is committed and validated before any branch moves.
 """
 
 import tempfile
@@ -51,9 +46,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is about to be served: the commit itself, the files that it changes, and a function that
-    checks whether these files still fit the served state.
-    """
+    """A commit that is about to be served, and a check whether its files still fit the served state."""
 
     joined: Joined
     changeset: Changeset
@@ -61,11 +54,9 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Write the files in a commit to disk, and move the served branch to the commit. Return the commit id for
-    the response.
+    """Write a commit's files to disk, and move the served branch to it. Return the commit id.
 
-    Raises CommitError if git is busy, ConflictError if one of the files has changed since the merge was
-    planned, and the errors of `require_fit` and `Site.write_here`.
+    Raises CommitError if git is busy, ConflictError if a file has changed, and the errors of `require_fit`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -99,9 +90,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
 
 
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
-    """Move the branch to the commit. Return False if another process has moved the branch, in which case the
-    journal commits the merge later.
-    """
+    # If another process has moved the branch, the journal commits the merge later.
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
         index.move_head(joined.base, joined.ready, environment, joined.names)
@@ -120,9 +109,7 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `into`. If `into` is "", the target is the served
-    branch.
-    """
+    """A request to merge the branch `name` into the branch `into`, or into the served branch if it is ""."""
 
     name: str
     into: str
@@ -133,11 +120,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge. `result` is "merge", "fast-forward" or "nothing".
-
-    `commit` is the new commit on the target branch, or "pending". `documents` and `files` are the numbers of
-    changed documents and files.
-    """
+    """Result of a merge: "merge", "fast-forward" or "nothing". `commit` may be "pending"."""
 
     into: str
     result: str
@@ -147,9 +130,7 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Raised if the branch has changed since the merge was planned. `reason` is the error that caused the
-    write to be rejected.
-    """
+    """Raised if the branch has changed since the merge was planned. `reason` is the original error."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -158,9 +139,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A merge that was planned and validated. `commit` is its commit, to which no branch refers yet, and
-    `message` is the commit message.
-    """
+    """A merge that was planned and validated. No branch refers to its commit yet."""
 
     plan: Plan
     commit: str
@@ -170,18 +149,16 @@ class _Ready:
 
     @property
     def sides(self) -> Sides:
-        """The three commits of the merge: base, ours and theirs."""
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        """Return the result to report when this merge has been completed."""
         result = "fast-forward" if self.sides.is_forward else "merge"
         return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """A merge that is prepared like any other write: the files to write to disk, and the commit to create."""
+    """The files and the commit of a merge that is ready to be written."""
 
     ready: _Ready
     changeset: Changeset
@@ -189,17 +166,16 @@ class _Files:
 
 
 class Merger:
-    """Merger for a site's branches. It is safe for several threads and processes."""
+    """Merger for a site's branches. Safe for several threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
-        self._lock = threading.Lock()  # Only one merge at a time, because concurrent merges would fail.
+        self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
-        """Merge one branch into another. If an error is raised, nothing is merged.
+        """Merge one branch into another, or change nothing and raise an error.
 
-        Raises NotFoundError, ForbiddenError, ConflictError, StorageError and BusyError. Raises UnmergedError
-        if there are conflicts, and ValidationError if the result violates the schema.
+        Raises UnmergedError if there are conflicts, and ValidationError if the result would be invalid.
         """
         served = self.branches.served()
         into = request.into or served
@@ -247,9 +223,7 @@ class Merger:
         return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
-        """Create the commit for a plan. A fast-forward needs no new commit, so the last commit on the merged
-        branch is returned.
-        """
+        # A fast-forward needs no new commit.
         sides = plan.sides
         if sides.is_forward:
             return sides.theirs
@@ -289,11 +263,7 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        """Execute a prepared merge. If the git remote must accept each write, the merge is pushed first.
-        Return the commit id for the response.
-
-        Raises _Overtaken if other commits were pushed to the remote first.
-        """
+        # Raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
@@ -304,9 +274,7 @@ class Merger:
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError if the merge would change a file that has uncommitted changes, or would write a
-        file to a path where a folder exists.
-        """
+        """Raise ConflictError if the merge would overwrite uncommitted changes or a folder."""
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
             description = f"{folder} is a folder in the target branch, but a file in the merged branch"
@@ -329,9 +297,9 @@ class Merger:
             )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files to write to disk, and the commit. git's hooks and filters are applied.
+        """Prepare the files to write and the commit, with git's hooks and filters.
 
-        Raises ConflictError if a hook rejects the commit or if git is busy.
+        Raises ConflictError if a hook rejects the commit or git is busy.
         """
         changeset, sides = Changeset(self.root), ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
@@ -360,7 +328,7 @@ class Merger:
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
-        """Write the files and commit them. Return the commit id for the response."""
+        """Write the files and commit them. Return the commit id."""
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
@@ -372,9 +340,7 @@ class Merger:
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise _Overtaken, ConflictError or ValidationError if the served state has changed so that the
-        merge is no longer possible.
-        """
+        """Raise an error if the served state has changed so that the merge is no longer possible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
@@ -390,9 +356,6 @@ class Merger:
 
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
-    """Return the files that the merge changes and that also have uncommitted changes, on disk or in git's
-    index.
-    """
     written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
 

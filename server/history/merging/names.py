@@ -1,8 +1,6 @@
-"""Check for file names in commits that must not be written to disk, because they are reserved or too long.
+"""Check for file names in commits that must not be written to disk.
 
-A git tree can contain any name, and `git fetch` accepts every name. But if a file called `.GIT/config` were
-written to a file system that ignores case, it would replace the repository's configuration. Some file systems
-also ignore certain characters or suffixes.
+For example, `.GIT/config` could replace the repository's configuration on a file system that ignores case.
 """
 
 import os
@@ -21,10 +19,9 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written to disk, and the reason. If all paths are allowed,
-    return two empty strings.
+    """Return the first path that must not be written to disk and the reason, or two empty strings.
 
-    Paths are relative to the site at `root`. Paths outside the site begin with `../`, as in `changed_files`.
+    Paths outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))
@@ -43,7 +40,5 @@ def _reserved_reason(path: str, prefix: str) -> str:
 
 
 def _plain(part: str) -> str:
-    """Normalize a path component, so that two names become equal if a file system can treat them as the same
-    name. Some file systems ignore case, and some ignore certain characters and suffixes.
-    """
+    # Some file systems treat such names as equal.
     return _IGNORED_END.sub("", _IGNORED_CHARS.sub("", part)).casefold()

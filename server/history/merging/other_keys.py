@@ -1,7 +1,6 @@
-"""Merging of the keys in a document's file that are not attributes: unknown keys, and Bifolio's own fields.
+"""Merging of the keys in a document's file that are not attributes.
 
-If a component contains unknown keys, the attribute that contains the component is merged as a single value,
-because the components on the two sides can't be matched.
+An attribute with unknown keys in components is merged as a single value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,11 +22,9 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return two mappings: the keys that only theirs changed, and the keys that both sides changed. Both
-    contain the values from theirs.
+    """Return the keys that only theirs changed, and those that both changed, with values from theirs.
 
-    For a removed key, the value is REMOVE. If both sides changed one of Bifolio's own fields, the field is
-    omitted, so that the value from ours is kept.
+    Removed keys have the value REMOVE. Bifolio's own fields are never in conflict.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -44,7 +41,6 @@ def merge_other_keys(
 
 
 def changes_other_keys(base: Version, other: Version) -> bool:
-    """Return whether two versions differ in at least one key that is not an attribute."""
     changed, _ = merge_other_keys(base, base, other)
     return bool(changed.keys() - set(FILE_FIELDS))
 
@@ -69,9 +65,7 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether an attribute's value contains a component with unknown keys (keys that the component's
-    schema does not define).
-    """
+    """Return whether an attribute's value contains a component with unknown keys."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]

@@ -50,9 +50,9 @@ Outcome = str | Staged | None  # a text, a git object, or None for a deleted fil
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes on the target branch, and the documents in these files.
+    """The files that a merge changes on the target branch, and the documents in them.
 
-    `their_schema` is the schema on the merged branch. It is set only if changed documents contain passwords.
+    `their_schema` is only set if the documents contain passwords.
     """
 
     sides: Sides
@@ -63,11 +63,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner for merges. It writes git objects, but it does not change branches or files on disk.
+    """Planner for merges, which does not change branches or files on disk.
 
-    If `whole` is set, all files in the repository are merged as git would merge them, including symbolic
-    links and files outside the site. If the merged configuration is then invalid, documents are parsed with
-    the previous schema.
+    With `whole`, it merges the whole repository as git does, and accepts an invalid configuration.
     """
 
     past: PastStates
@@ -78,15 +76,12 @@ class Planner:
 
     @property
     def root(self) -> Path:
-        """The site's folder."""
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge. `changeset` reads the files on the target branch (ours). Raises ForbiddenError and
-        ConflictError.
+        """Plan a merge. `changeset` reads the files on the target branch.
 
-        Raises UnmergedError if there are conflicts, and ValidationError if the request resolves a document or
-        file that has no conflict.
+        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError for a needless resolution.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -147,9 +142,7 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if the merge may show values or drafts that the branch hides. Only an actor
-        with full access may do this.
-        """
+        """Raise ForbiddenError if a merge may show what the branch hides, without full access."""
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
             return
@@ -163,7 +156,7 @@ class Planner:
                 )
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
-        """Return the schemas of base, ours and theirs. Each of them may hide values in conflicts."""
+        # Each of them may hide values in conflicts.
         if self.whole:
             return ()
         return tuple(self.past.schema(commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -171,9 +164,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document to the plan. A text file is merged line by line. Any other file
-        is taken completely from one side.
-        """
+        """Add a file that is not a document: a text is merged by line, others come from one side."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -244,7 +235,7 @@ class Planner:
         return Reading(self.actor, schema, private, versions)
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        """Return whether the merge deletes or moves the document that is at this path in ours."""
+        # The merge may delete or move the document at this path.
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 

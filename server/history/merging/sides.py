@@ -29,12 +29,10 @@ class Sides:
 
     @property
     def is_merged(self) -> bool:
-        """Whether ours already contains the commit `theirs`."""
         return self.base == self.theirs
 
     @property
     def is_forward(self) -> bool:
-        """Whether theirs contains the commit `ours`, so that the merge is a fast-forward."""
         return self.base == self.ours
 
 
@@ -48,12 +46,11 @@ class File:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether only theirs has changed the file."""
         return self.ours == self.base and self.theirs != self.base
 
     @property
     def is_merged(self) -> bool:
-        """Whether the file on our side already has the content that the merge would produce."""
+        # The file on our side already has the merged content.
         return self.theirs in (self.base, self.ours)
 
 
@@ -66,12 +63,10 @@ class Version:
 
     @property
     def path(self) -> str:
-        """The path of the document's file."""
         return self.document.path
 
 
 def sides_of(root: Path, ours: str, theirs: str) -> Sides:
-    """Return the sides for a merge of two commits. Raises ConflictError if they have no merge base."""
     base = merge_base(root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no common ancestor")
@@ -79,11 +74,9 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 
 
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
-    """Return the files that ours or theirs has changed since base. Paths are relative to the site.
+    """Return the files that ours or theirs has changed since base, by path relative to the site.
 
-    Raises ConflictError if theirs contains a path that must not be written to disk. Unless `whole` is set,
-    the changes in theirs are also restricted: a change to a symbolic link, a file mode, or a file outside the
-    site or in .bifolio/ raises ConflictError, and too many changed files raise LimitError.
+    Raises ConflictError for forbidden paths. Without `whole`, also for special files, and LimitError.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -106,9 +99,6 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
-    """Raise ConflictError if a commit contains paths that must not be written to disk (see
-    `merging.names`).
-    """
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(
@@ -117,7 +107,7 @@ def require_writable(
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if, after the merge, the same path would have to be both a file and a folder."""
+    """Raise ConflictError if a merge would make the same path both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -128,7 +118,6 @@ def require_places(paths: Collection[str]) -> None:
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:
-    """Return whether a change affects only the content of a regular file inside the site."""
     modes = {file.mode for file in versions if file}
     is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
@@ -150,7 +139,6 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
-    """Return the contents of files by git object id. Files that are too large for a document are omitted."""
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}

@@ -1,8 +1,4 @@
-"""Merging of one document file, given its three versions and no commits. git's merge driver uses this.
-
-The result is the same as that of a merge of branches. In addition, if there are conflicts, this module
-generates three texts: one for each side, and one for the base. They differ only in the values in conflict.
-"""
+"""Merging of the three versions of one document file, without commits, for git's merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -40,17 +36,16 @@ class Texts:
 
     @property
     def existing(self) -> tuple[bytes, ...]:
-        """The versions that exist."""
         return (self.base, self.ours, self.theirs) if self.base else (self.ours, self.theirs)
 
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """Result of a merge. `text` is the merged file, with the values of ours for attributes in conflict.
+    """Result of a merge: the merged file, and the attributes and keys in conflict.
 
-    `conflicts` contains the names of attributes and other keys in conflict. If there are any, `theirs` and
-    `base` are the merged file with the values of theirs and of the base. `common` is the merged file without
-    the values in conflict.
+    - `text`: with the values of ours in conflicts.
+    - `theirs`, `base`: with the values of that side.
+    - `common`: without the values in conflict.
     """
 
     text: str
@@ -82,10 +77,9 @@ class _OneFile:
 
 
 def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:
-    """Merge the versions of the document file at `path`. `now` is the time for updatedAt.
+    """Merge the versions of a document file. `now` is the time for updatedAt.
 
-    Return None if the versions can't be merged attribute by attribute: the path belongs to no content type,
-    a version can't be parsed, or the versions contain different documents.
+    Returns None if they can't be merged attribute by attribute.
     """
     three = _three(store, path, texts)
     if three is None:
@@ -115,8 +109,9 @@ def _version(store: Store, path: str, data: bytes) -> Version | None:
 
 
 def store_by_keys(store: Store, path: str) -> Store:
-    """Return a store for which the file at `path` is a document without attributes, so that the file is
-    merged key by key. The text below the front matter of a Markdown file is merged line by line.
+    """Return a store in which the file at `path` has no attributes, so that it is merged key by key.
+
+    Markdown below the front matter is merged line by line.
     """
     body = {BODY: Attribute(BODY, "richtext")} if path.endswith(MARKDOWN) else {}
     uid = "api::document.document"
@@ -138,10 +133,7 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The values of an attribute in conflict: one for each side, and the value without the conflict.
-
-    In texts, the values differ only in the lines in conflict.
-    """
+    """The values of an attribute in conflict on each side, and without the conflict."""
 
     ours: Any
     theirs: Any
@@ -194,7 +186,6 @@ class _Merge:
         return version.document if version else None
 
     def _choices(self, merged: Merged) -> dict[str, _Choice]:
-        """Return the values of each attribute in conflict."""
         three = self.three
         base, ours, theirs = three.values
         names = dict.fromkeys(str(conflict.path[0]) for conflict in merged.conflicts)
@@ -218,9 +209,7 @@ class _Merge:
     def _with_conflicts(
         self, text: str, document: Document, choices: Mapping[str, _Choice]
     ) -> MergedFile | None:
-        """Return the merged file with its conflicts. `text` is the merged file with the values of ours, and
-        `document` is the document in it.
-        """
+        """Return the merged file with its conflicts. `text` and `document` have the values of ours."""
         three, context = self.three, self._context(text.encode())
         assert three.ours
         assert three.theirs

@@ -1,11 +1,6 @@
 """Writes that the git remote must accept before they are served.
 
-If two machines make conflicting writes, the remote accepts only one of them. Each write is first prepared on
-the served state, and stored as a commit to which no branch refers. The commit is served only after the remote
-has accepted it, so readers never see a write that is later rejected.
-
-If another machine has pushed first, its commits are merged. Then the write is prepared again, as a change to
-the state on which it was originally prepared.
+If another machine pushes first, its commits are merged, and the write is prepared again.
 """
 
 import logging
@@ -47,15 +42,14 @@ from server.storage.git.refs import head_commit
 log = logging.getLogger("bifolio")
 
 Contents = Mapping[str, bytes | Path | None]
-RETRY_TIMEOUT_S = 10.0  # How long a push is retried if other machines push first.
+RETRY_TIMEOUT_S = 10.0  # how long a push is retried if other machines push first
 BATCH_WRITES = 16  # limit for the writes in one push
 
 
 class Arbiter:
-    """Writer that pushes each write before serving it. It is safe for several threads and processes.
+    """Writer that pushes each write before serving it. Safe for several threads and processes.
 
-    Writes that arrive during a push are pushed together in the next push. Each write gets a separate commit,
-    which is prepared on top of the previous one.
+    Writes that arrive during a push are pushed together, as separate commits.
     """
 
     def __init__(
@@ -64,9 +58,7 @@ class Arbiter:
         notify: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """Create the writer. `notify` is called with each pushed commit. `queue` determines in which order
-        the machines push.
-        """
+        # `notify` is called with each pushed commit.
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
@@ -77,10 +69,9 @@ class Arbiter:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Perform a write like `Site.write`, but serve it only after the remote has accepted the commit.
+        """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if another client has changed the same files, and the errors that
-        `prepare` raises.
+        Raises RemoteError, OvertakenError if the files have changed, and the errors of `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
@@ -107,10 +98,9 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes, then serve them. If `ask` is set, fetch from the remote before the push.
+        """Push a group of writes, then serve them. If `ask` is set, fetch first.
 
-        If a write must wait, it is removed from `group`. Raises RemoteError if the remote accepts none of the
-        remaining writes.
+        Writes that must wait are removed from `group`. Raises RemoteError if the others are not accepted.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -146,16 +136,15 @@ class Arbiter:
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Remove from the group the writes that are not in `links`, and put them back into the queue."""
+        # The other writes must wait.
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
-        """Prepare a chain of writes that are pushed together. Each write becomes a commit.
+        """Prepare a chain of writes to push together, one commit each.
 
-        If the first write can't be prepared, it fails. If a later write can't be prepared on top of the
-        chain, the chain ends before it. That write then waits until the chain has been served or has failed.
+        A write that can't be prepared ends the chain and waits. If it is the first one, it fails.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -184,9 +173,7 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        """Add a prepared write to the chain. Return whether the next write can be prepared on top of this
-        write.
-        """
+        # False: the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
@@ -208,11 +195,9 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
     ) -> str:
-        """Commit the current content of files on disk if the remote accepts the commit (see
-        `Committer.commit_files`).
+        """Commit files as `Committer.commit_files` does, if the remote accepts the commit.
 
-        `contents` is a function that returns the files. If other machines have pushed first, the function is
-        called again.
+        If other machines push first, `contents` is called again.
         """
 
         def make(level: Level) -> Made:
@@ -230,14 +215,9 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: block other pushes and merges. Wait at most `seconds` until the running ones have
-        finished.
+        """Context manager: block other pushes and merges, after waiting at most `seconds`.
 
-        Yields whether other machines had to be waited for. If so, these machines may have pushed, so the
-        caller must fetch.
-
-        If the remote is unavailable, the error is raised again without its message, which contains URLs and
-        file names. The message is logged instead.
+        Yields whether other machines had to be waited for. If so, the caller must fetch.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -247,12 +227,12 @@ class Arbiter:
             if error.message != self._logged_reason:
                 self._logged_reason = error.message
                 log.warning("writes are rejected for now: %s", error.message)
+            # The message contains URLs and file names, so callers get it only if it is harmless.
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """Create a commit and push it, unless there is nothing to commit. Retry if another machine has pushed
-        first.
+        """Create a commit and push it, and retry if another machine pushes first.
 
         Returns the state on which the commit is based, and the commit.
         """
@@ -269,11 +249,9 @@ class Arbiter:
 
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
-        """Context manager around the checkout of an existing commit that is based on the commit `base`. The
-        commit is pushed before the block begins.
+        """Context manager: push a commit based on `base` before the block checks it out.
 
-        Yields True if the remote has accepted the commit. Yields False if other commits were pushed to the
-        remote first; these are then checked out instead. Raises RemoteError.
+        Yields False if other commits were pushed first, which are checked out instead. Raises RemoteError.
         """
         with self._exclusive():
             level = self._pusher.level(commit=commit)
@@ -292,10 +270,9 @@ class Arbiter:
     def _put_in_place(
         self, level: Level, made: Made, attempt: "Attempt[Any, Any]", written: Mapping[str, bytes | None]
     ) -> None:
-        """Serve a write that the remote has accepted.
+        """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        `written` contains the files that earlier writes in the same chain changed. Raises NotServedError if
-        local edits conflict with the write.
+        `written` contains the files of earlier writes in its chain.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)

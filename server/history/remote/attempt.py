@@ -1,4 +1,4 @@
-"""A write that is waiting for the remote. If other machines push first, the write is prepared again."""
+"""A write that waits for the remote. If other machines push first, the write is prepared again."""
 
 import logging
 import time
@@ -33,13 +33,13 @@ from server.write.context import FirstSeen
 
 log = logging.getLogger("bifolio")
 
-WRITE_TIMEOUT_S = 15.0  # This includes the time spent waiting for other writes and for the remote.
+WRITE_TIMEOUT_S = 15.0  # includes waiting for other writes and for the remote
 TAKEOVER_BACKOFF_S = 0.1  # pause before the next attempt to apply an accepted commit
 NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that is waiting for the git remote, with its files and the result of the function `prepare`."""
+    """A write that waits for the git remote, with its files and the result of `prepare`."""
 
     result: Result
 
@@ -60,21 +60,16 @@ class Attempt(Turn, Generic[Request, Result]):
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Record the served state that the client wants to change. This happens before the write waits for
-        earlier writes.
-
-        Errors are ignored, because the write may still succeed when the earlier writes are finished.
-        """
+        # The write may still succeed after earlier writes, so ignore errors.
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
             self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write and commit it on top of the commit `head`.
+        """Prepare the write and commit it on top of `head`, and of the earlier writes in `chain`.
 
-        If `chain` is given, the write is prepared on top of the earlier writes in the chain. But since those
-        writes may never be served, conflicts are detected by comparing with the served state.
+        Conflicts are detected against the served state, because the chain may never be served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
@@ -93,30 +88,24 @@ class Attempt(Turn, Generic[Request, Result]):
         return of_git(partial(commit_ahead, self.site, files, message, documents, self.by, head))
 
     def write_here(self) -> tuple[State, Result, str]:
-        """Perform the write locally, without the remote."""
         return self.site.write_here(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
-        """Mark the write as successful."""
         self._outcome = answer
         self.end()
 
     def fail(self, error: Exception) -> None:
-        """Mark the write as failed with an error, unless it has already finished."""
         if not self.is_over:
             self._outcome = error
             self.end()
 
     def answer(self) -> tuple[State, Result, str]:
-        """Return the result of the write, or raise its error. The write must have finished."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        """Raise OvertakenError if this write replaces a file without merging, and another client has changed
-        the file.
-        """
+        # The write replaces files without merging.
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise OvertakenError(details={"files": both})
@@ -132,10 +121,6 @@ class Link:
 
 
 def of_git(make: Callable[[], Made]) -> Made:
-    """Call `make`, and return the commit that it creates.
-
-    Raises ConflictError if a hook rejects the commit, and BusyError if git is busy.
-    """
     try:
         return make()
     except CommitError as error:
@@ -145,8 +130,7 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Apply an accepted commit to the site. While git or other processes prevent this, retry until the time
-    `until`.
+    """Apply an accepted commit to the site, and retry until the time `until`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

@@ -1,11 +1,4 @@
-"""Background pushes of local commits. If writes are confirmed to the client before they are pushed, this job
-pushes them later.
-
-A failed push is retried, first after 1 s and later after up to 30 s (`jobs.job.Timing`). Commits are pushed
-in order, after the commits of other machines have been merged attribute by attribute. Until a commit is
-pushed, it is stored in git, so a crash can't lose the commit. The log reports only once that commits are
-waiting to be pushed.
-"""
+"""Background pushes of commits whose writes were already confirmed to the client."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -26,11 +19,7 @@ MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class Outgoing(Job):
-    """Job that pushes commits to the remote. `notify` is called with each pushed commit.
-
-    The job pushes all commits on the served branch that the remote does not have, so it needs no state of its
-    own.
-    """
+    """Job that pushes all local commits to the remote. `notify` is called with each pushed commit."""
 
     name = "push"
     failure = "could not push commits; retrying"
@@ -49,7 +38,6 @@ class Outgoing(Job):
         self._stuck: object = None  # a mark that identifies HEAD at the last conflict
 
     def start(self, context: JobContext) -> None:
-        """Store the job's clock."""
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
@@ -65,17 +53,12 @@ class Outgoing(Job):
         return self._timing.push_s
 
     def _pause_s(self) -> float:
-        """Return the pause after a failure, in seconds.
-
-        After a conflict, the pause is short, because a new commit may resolve the conflict at any time.
-        """
+        # After a conflict, a new commit may help at any time.
         pause = self.backoff.pause_s(self._failures)
         return min(pause, self.backoff.first_s) if self._stuck else pause
 
     def _is_resolved(self) -> bool:
-        """Return whether there has been a new commit since the conflict. Such a commit may have resolved the
-        conflict.
-        """
+        # A new commit may have resolved the conflict.
         folder = self._site.git.folder
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
@@ -103,9 +86,9 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch. Return the resulting commit of the remote's branch.
+        """Push the served branch, and return its last commit.
 
-        Raises RemoteError. Raises NotTakenOverError if the remote's commits conflict with local commits.
+        Raises RemoteError, or NotTakenOverError if commits of the remote conflict with local ones.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

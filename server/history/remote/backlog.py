@@ -1,8 +1,4 @@
-"""Backlog of commits that have not been pushed: how many there are, since when, and why.
-
-The commits are stored in git. The error from the last push is stored in a small file in .bifolio/, which all
-processes can read.
-"""
+"""Backlog of commits that have not been pushed: how many there are, since when, and why."""
 
 import json
 from contextlib import suppress
@@ -17,15 +13,16 @@ from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
 _BACKLOG_FILE = "push.json"
-MAX_COMMITS = 10_000  # Commits are not counted beyond this number.
+MAX_COMMITS = 10_000  # Further commits are not counted.
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number of commits that have not been pushed, and the reason why they have not been pushed.
+    """The commits that have not been pushed, and why.
 
-    `since` is the time of the oldest of these commits, in seconds since 1970. `error` is the error from the
-    last push. If that error is a conflict, `files` contains the files that both sides changed.
+    - `since`: the time of the oldest commit, in seconds since 1970.
+    - `error`: the error from the last push.
+    - `files`: the files in conflict, if that is the error.
     """
 
     commits: int = 0
@@ -35,9 +32,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return the backlog of the site at `root`. If pushing is disabled, the backlog is empty. Raises
-    GitError.
-    """
+    """Return the backlog of a site, which is empty if pushing is disabled. Raises GitError."""
     branch = settings.git.branch or checked_out(root)
     if not settings.git.push or not branch:
         return Backlog()
@@ -56,9 +51,6 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 
 
 def _last_failure(root: Path) -> Backlog:
-    """Return a backlog that contains only the error from the last push. If that push succeeded, the backlog
-    is empty.
-    """
     try:
         stored = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
         return Backlog(error=str(stored["error"]), files=tuple(stored.get("files", ())))
@@ -67,9 +59,7 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error from the last push, so that other processes can read it. If `error` is "", delete the
-    stored error.
-    """
+    """Store the error from the last push for other processes, or delete it if `error` is ""."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

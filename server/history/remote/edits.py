@@ -1,7 +1,4 @@
-"""Uncommitted changes in the working tree, and a temporary commit that contains these changes.
-
-git applies the repository's filters, in the same way as when the repository's owner runs git.
-"""
+"""Uncommitted changes in the working tree, and a temporary commit that contains them."""
 
 import os
 import shutil
@@ -29,17 +26,12 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the file was staged and then edited again. In this case, the staged content exists only in
-        git's index.
-        """
+        # The staged content then exists only in git's index.
         return self.staged and self.edited
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to the files at the given paths. Paths without a change are omitted.
-
-    Paths are relative to the site. Paths outside the site begin with `../`. Raises CommitError.
-    """
+    """Return the uncommitted changes at the given paths, relative to the site. Raises CommitError."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -57,18 +49,15 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
-    """Return the untracked files in some folders of the site. Files that git ignores are not included."""
     options = ("--others", "--exclude-standard", "-z", "--", *folders)
     printed = os.fsdecode(git_as_owner(repository.root, "ls-files", *options)) if folders else ""
     return {path for path in printed.split("\0") if path and not path.endswith("/")}
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create a commit with the current content of the working tree, to which no branch refers. Return the
-    commit id.
+    """Create a commit of the working tree to which no branch refers, and return its id.
 
-    The commit contains all tracked files, and also the files at `paths`, even if they are untracked. The
-    temporary index is written to `folder`. Raises CommitError.
+    It contains tracked files and those at `paths`. `folder` is for temporary files. Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -77,8 +66,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
         **person.environment("AUTHOR", 0),
         **person.environment("COMMITTER", 0),
     }
-    # `copy2` copies the modification time, which git compares with the times of files to skip unchanged
-    # files.
+    # `copy2` keeps the modification time, which git needs to skip unchanged files.
     shutil.copy2(repository.index, folder / "edits-index")
     git_as_owner(top, "add", "--update", environment=environment)
     existing = (full for path in paths if os.path.lexists(top / (full := repository.full(path))))
@@ -92,7 +80,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths at which a file was replaced by a folder, or a folder was replaced by a file."""
+    """Return the paths at which a file replaced a folder, or a folder replaced a file."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,8 +1,6 @@
 """Follower of the git remote. It fetches at intervals or when it is notified, and merges new commits.
 
-A site may have several servers with several processes each. A file lock ensures that only one of all these
-processes is the follower. The log reports a failure once, and later the recovery, with the time at which the
-failure began. While the remote is unavailable, the interval between fetches increases.
+Only one process of all servers of a site is the follower.
 """
 
 import logging
@@ -42,9 +40,7 @@ STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this inte
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits. If another process is already the follower,
-    the job only waits.
-    """
+    """Job that fetches from the remote and applies new commits, in one process at a time."""
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -63,7 +59,6 @@ class Follower(Job):
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
-        """Store the job's clock, and the function that wakes this job."""
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
@@ -80,7 +75,7 @@ class Follower(Job):
             raise
 
     def close(self) -> None:
-        """Release the lock, so that another process can become the follower."""
+        # Another process can then become the follower.
         self._resources.close()
         self._is_leading = False
 
@@ -115,11 +110,7 @@ class Follower(Job):
         return pause
 
     def _pause(self, follow: float) -> float:
-        """Return the pause until the next fetch. `follow` is the normal pause.
-
-        While the remote is unavailable, the pause grows: it is as long as the outage has lasted, up to
-        MAX_RETRY_INTERVAL_S, but never shorter than `follow`.
-        """
+        # While the remote is unavailable, the pause grows with the length of the outage.
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, MAX_RETRY_INTERVAL_S))
 
@@ -155,9 +146,7 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit to the site. Do nothing if the same commit could not be applied before and
-        nothing has changed since then.
-        """
+        """Apply a remote commit to the site, unless the same commit is still blocked."""
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return
@@ -180,17 +169,13 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        """Fetch again, because the remote's history seems to have been rewritten, but this may be a temporary
-        fault. Return the remote's commit. Raises NotTakenOverError if the second fetch returns a different
-        commit.
-        """
+        # The history seems to have been rewritten. Fetch again, as this may be a temporary fault.
         again = fetch(self.root, remote, branch)
         if again != theirs:
             raise NotTakenOverError("The git remote returned two different commits; fetching again")
         return theirs
 
     def _count_behind(self, theirs: str) -> int:
-        """Return the number of remote commits that are not served yet. Return 0 if git fails."""
         if not theirs:
             return 0
         with suppress(GitError):
@@ -207,7 +192,7 @@ class Follower(Job):
             )
 
     def _record(self, status: RemoteStatus) -> None:
-        """Store the status for other processes. If it has changed, also log it."""
+        """Store the status for other processes, and log it if it has changed."""
         before = self._status
         if status.state != CURRENT:
             since = before.since if before.state != CURRENT and before.since else self._clock.time()
@@ -241,4 +226,4 @@ def _span(seconds: float) -> str:
 
 
 def _ignore_wake() -> None:
-    """Do nothing. This function is used until the job has started."""
+    pass

@@ -1,8 +1,4 @@
-"""Computation of which commit to check out when the remote has new commits: the remote's commit itself, or a
-new commit that also contains the local changes.
-
-Existing commits are never changed. Merges and re-applied changes are new commits.
-"""
+"""Choice of the commit to check out when the remote has new ones: theirs, or a merge with ours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,10 +25,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out. `how` describes how the commit is related to the current commit, for example
-    FORWARD or MERGE.
+    """A commit to check out, and how it is related to the current commit, such as FORWARD or MERGE.
 
-    `taken` contains the files whose local edits are already included in the commit, with the edited content.
+    `taken` contains the files whose local edits the commit already includes.
     """
 
     commit: str
@@ -41,17 +36,14 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        """Whether the history of the target lacks the current commit, so that a ref must protect the current
-        commit from deletion.
-        """
+        # The history of the target lacks the current commit, so a ref must protect it from deletion.
         return self.how in (RESET, REAPPLY)
 
 
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """Return the commit to check out if `head` is served and the remote's branch is at the commit `theirs`.
+    """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
 
-    `known` is the last remote commit that `head` contains, or "". Raises NotTakenOverError if there are
-    conflicts.
+    `known` is the last merged remote commit, or "". Raises NotTakenOverError for conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -72,9 +64,7 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository, including files outside the site. Raises NotTakenOverError if
-    there are conflicts.
-    """
+    """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
     try:
         return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
     except UnmergedError as error:
@@ -84,8 +74,9 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which the files on disk are compared to find local edits. It contains `head`,
-    and also the edits that the target already includes.
+    """Return the commit with which to compare the files on disk to find local edits.
+
+    It includes the edits that are already in the target.
     """
     if not target.taken:
         return head
@@ -93,15 +84,12 @@ def with_taken(past: PastStates, head: str, target: Target) -> str:
 
 
 def _merge(past: PastStates, sides: Sides) -> str:
-    """Create a commit that merges the local and the remote commits."""
     outcomes, signed = _between(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit on top of the remote's rewritten history. It contains all changes that were made
-    locally since `base`.
-    """
+    """Create one commit with all local changes on top of the remote's rewritten history."""
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -123,9 +111,6 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
-    """Convert the result of merging a file into what a commit needs: bytes if the result is a text file,
-    otherwise the unchanged git object or None.
-    """
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
@@ -135,7 +120,7 @@ def _sign(past: PastStates, message: str) -> Signed:
 
 
 def _conflict_error(error: UnmergedError) -> NotTakenOverError:
-    """Return the error that reports conflicts in one line, with the names of the documents and files."""
+    """Return an error that names the documents and files in conflict."""
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])

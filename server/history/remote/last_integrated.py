@@ -1,7 +1,6 @@
 """Ref to the last commit that was merged from a remote branch.
 
-By comparing with this ref, Bifolio detects whether the remote has only added commits or has rewritten its
-history, and which local commits have not been pushed.
+It shows whether the remote has rewritten its history.
 """
 
 from datetime import UTC, datetime
@@ -14,25 +13,22 @@ _INTEGRATED_REF, _BEFORE_REF = "refs/bifolio/remote", "refs/bifolio/before"
 
 
 def ref_name(branch: str) -> str:
-    """Return the name of the ref to the last commit that was merged from a remote branch."""
     return f"{_INTEGRATED_REF}/{branch}"
 
 
 def last_commit(root: Path, branch: str) -> str:
-    """Return the last commit that was merged from a remote branch, or "" if no commit was merged."""
     return ref_commit(root, ref_name(branch))
 
 
 def remember(root: Path, branch: str, commit: str) -> None:
-    """Record that a commit from a remote branch was merged. Raises CommitError."""
     if last_commit(root, branch) != commit:
         git_as_owner(root, "update-ref", ref_name(branch), commit)
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Create a ref to a commit, so that git does not delete the commit. Return the ref's name.
+    """Create or reuse a ref that protects a commit from deletion. Return its name.
 
-    If possible, an existing ref is reused. Raises CommitError and GitError.
+    Raises CommitError and GitError.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

@@ -1,8 +1,6 @@
-"""Queue of threads for group pushes. The first thread is the leader, which pushes the writes of all waiting
-threads.
+"""Queue of threads for group pushes. The first thread is the leader and pushes the writes of all.
 
-Some work must run in the thread that requested it. For such work, the leader sends a job to that thread and
-waits for the result.
+The leader can run jobs in the threads that wait.
 """
 
 import threading
@@ -35,19 +33,14 @@ class Turn:
         return results[0]
 
     def end(self) -> None:
-        """Finish the turn, so that its thread stops waiting."""
         self.is_over = True
         self._jobs.put(False)
 
     def lead(self) -> None:
-        """Make the turn's thread the leader."""
         self._jobs.put(True)
 
     def wait(self) -> bool:
-        """Run jobs from the leader until the turn ends or this thread becomes the leader.
-
-        Returns whether this thread is now the leader.
-        """
+        # Returns whether this thread is now the leader.
         while not isinstance(job := self._jobs.get(), bool):
             try:
                 self._ended.put((job(), None))
@@ -68,7 +61,7 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until the turn has finished.
+        """Add a turn to the queue, and wait until it has finished.
 
         If this thread becomes the leader, call `lead`, which must finish the turn.
         """
@@ -89,11 +82,9 @@ class PushQueue(Generic[Waiting]):
                     self._is_led = False
 
     def take(self, limit: int) -> list[Waiting]:
-        """Remove up to `limit` turns from the front of the queue."""
         with self._lock:
             return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
 
     def put_back(self, turns: Iterable[Waiting]) -> None:
-        """Put unfinished turns back at the front of the queue, in the same order."""
         with self._lock:
             self._waiting.extendleft(reversed([turn for turn in turns if not turn.is_over]))

@@ -1,7 +1,4 @@
-"""Pushes of the served branch. Before each push, the remote's commits are merged.
-
-The caller must hold the takeover lock, so that no other process can merge at the same time.
-"""
+"""Pushes of the served branch, after merging the remote's commits."""
 
 import random
 import time
@@ -24,8 +21,9 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`). `head` contains all
-    commits that were fetched.
+    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`).
+
+    `head` contains all fetched commits.
     """
 
     branch: str
@@ -34,9 +32,7 @@ class Level:
 
 
 class Pusher:
-    """Pusher for the served branch. To call any method, the caller must hold the takeover lock
-    (`Takeover.exclusive`).
-    """
+    """Pusher for the served branch. The caller must hold `Takeover.exclusive`."""
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
@@ -45,19 +41,12 @@ class Pusher:
 
     @property
     def settings(self) -> Settings:
-        """The site's current settings."""
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the commits that were fetched from the remote into the served branch. Return the resulting
-        level.
+        """Merge the remote's commits into the served branch, unless `commit` contains them.
 
-        If `ask` is set, fetch first. Also fetch first if nothing has been fetched yet or if the remote was
-        unavailable at the last attempt, so that a write that can't be pushed fails before it changes
-        anything. The fetch may take up to `seconds`. If `commit` already contains the remote's commits (for
-        example, because it is a merge commit), they are not merged again.
-
-        Raises RemoteError. Raises NotTakenOverError if there are conflicts.
+        If `ask` is set, fetch first. Raises RemoteError, or NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -74,12 +63,9 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push a commit whose history contains the last known commit of the remote. The push may take up to
-        `seconds`.
+        """Push a commit that contains the last known commit of the remote.
 
-        If the connection is lost before the remote responds, fetch to find out whether the push succeeded.
-        Raises RemoteMovedError if the remote has commits that were not fetched, RemoteLostError if the result
-        is unknown, or a different RemoteError.
+        Raises RemoteMovedError if the remote has newer commits, RemoteLostError if the result is unknown.
         """
         timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -96,9 +82,7 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError if the remote has timed out recently. The waiting requests then fail
-        immediately, instead of timing out one after the other.
-        """
+        # Waiting requests fail immediately, instead of timing out one after the other.
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 
@@ -111,9 +95,7 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has received the commit, after a push without a response. Raises
-        RemoteError.
-        """
+        """Return whether the remote has received a commit after a lost response. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -139,16 +121,13 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for the pauses between the pushes from one process. During a pause, other machines can push.
-    Not thread-safe.
-    """
+    """Calculator for pauses between pushes, in which other machines can push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
         self._until = 0.0
 
     def record_rival(self) -> None:
-        """Record that another machine has pushed first."""
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:

@@ -1,8 +1,6 @@
-"""Takeover of a remote commit: applies the commit to the site in a single write, and preserves local changes.
+"""Takeover of a remote commit: applies it to the site in a single write, and preserves local changes.
 
-Uncommitted edits are merged with the remote's changes attribute by attribute, in the same way as commits. The
-edits remain uncommitted. If a process is killed, the takeover can simply be repeated, because files that
-already have the new content are skipped. If a merge is impossible, nothing changes.
+Uncommitted edits are merged and remain uncommitted. If that is impossible, nothing changes.
 """
 
 import tempfile
@@ -54,9 +52,7 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit. `how` has the same meaning as in `integration_plan.Target`. `files`
-    is the number of changed files.
-    """
+    """Result of applying a remote commit. `how` is explained in `integration_plan.Target`."""
 
     commit: str
     how: str
@@ -70,16 +66,14 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes. Regular files are written with the help of the journal. `odd` contains
-    all other files, such as symbolic links.
-    """
+    """The files that a commit changes. `odd` contains symbolic links and other special files."""
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Applier of remote commits to the site. It is safe for several threads and processes."""
+    """Applier of remote commits to the site. Safe for several threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -87,21 +81,15 @@ class Takeover:
 
     @contextmanager
     def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the site's takeover lock. Processes acquire the lock in the order in which
-        they requested it.
-
-        Raises BusyError on timeout.
-        """
+        # Processes acquire the lock in the order of their requests.
         (state_folder(self.root) / _LOCK_FILE).touch(0o600)
         with self._lock.held(seconds):
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from a remote branch to the site. If `branch` is "", this is the remote branch for
-        the checked-out branch.
+        """Apply a commit from a remote branch to the site, by default from that of the checked-out branch.
 
-        If the commit is a write, `by` is the author of the write. Raises NotTakenOverError if local changes
-        would be lost. Raises BusyError and StorageError.
+        `by` is the author if it is a write. Raises NotTakenOverError, BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -115,8 +103,7 @@ class Takeover:
     ) -> Taken:
         """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
-        `taken` contains the files whose local edits are already included in the commit `theirs`. If these
-        files have been edited again since then, only the later edits are merged.
+        `taken` contains the files whose local edits are already included in the commit.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -161,7 +148,7 @@ class Takeover:
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit the writes that are waiting for a commit, and complete a merge that was interrupted."""
+        """Commit the waiting writes, and complete an interrupted merge."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
@@ -175,9 +162,9 @@ class Takeover:
     def _put(
         self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write the files in a commit to disk, and move the branch to the commit.
+        """Write a commit's files to disk, and move the branch to it.
 
-        Returns the number of files, and the commit id for the response.
+        Returns the number of files and the commit id.
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
@@ -198,7 +185,7 @@ class Takeover:
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between two commits, with their git objects in the later commit."""
+        """Return the files that differ between two commits, as they are in the later one."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -224,8 +211,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change, each with its new content. If a file has local edits, they are merged
-        into this content.
+        """Return the files to change, with local edits merged into their new content.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
@@ -274,8 +260,9 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the name of the checked-out branch. Raises NotTakenOverError if the name differs from
-    `expected`, unless `expected` is "".
+    """Return the name of the checked-out branch.
+
+    Raises NotTakenOverError if none is checked out, or a different one than `expected`.
     """
     branch = checked_out(root)
     if not branch:
@@ -286,9 +273,6 @@ def served_branch(root: Path, expected: str) -> str:
 
 
 def _is_integrated(path: str) -> bool:
-    """Return whether a file belongs to the site. Files in the server's own folder .bifolio/ do not belong to
-    it.
-    """
     return path.split("/")[0] != STATE_FOLDER
 
 
@@ -339,7 +323,6 @@ def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
 
 
 def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
-    """Return the error to raise if uncommitted edits conflict with the remote's changes."""
     files = sorted({*error.details.get("files", ()), *edited})
     return NotTakenOverError(
         f"{error.message}; the local changes have not been committed", {**error.details, "files": files}

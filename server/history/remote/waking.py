@@ -1,8 +1,4 @@
-"""Wake-ups for the process that follows the remote. They are sent through a named pipe in .bifolio/.
-
-Any process of a server for the site can write to the pipe. If no process is following the remote, a wake-up
-has no effect.
-"""
+"""Wake-ups for the process that follows the remote, sent through a named pipe in .bifolio/."""
 
 import os
 import select
@@ -22,21 +18,17 @@ class Pipe:
     """The end of the named pipe from which the follower reads."""
 
     def __init__(self, root: Path) -> None:
-        """Open the pipe. Raises OSError."""
         path = state_folder(root) / _PIPE_FILE
         if not _is_pipe(path):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
-        # Opened for writing too, because otherwise reading would end when the last writer closes the pipe.
+        # Also opened for writing. Otherwise, reading would end when the last writer closes the pipe.
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Start a thread that calls the function `call` at each wake-up.
-
-        A job can't be used for this, because reading blocks until the pipe contains data.
-        """
+        # Reading blocks, so a job can't do this.
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
 
@@ -46,12 +38,8 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait up to `seconds` for a wake-up, or without a limit if `seconds` is None. Return whether there
-        was a wake-up.
-        """
-        poller = (
-            select.poll()
-        )  # poll() instead of select(), which fails for descriptors above 1,023 (many clients).
+        """Wait up to `seconds` (None: forever) for a wake-up, and return whether there was one."""
+        poller = select.poll()  # Unlike select(), poll() accepts descriptors above 1,023 (many clients).
         poller.register(self._pipe, select.POLLIN)
         if not poller.poll(None if seconds is None else seconds * 1000):
             return False
@@ -61,11 +49,7 @@ class Pipe:
         return True
 
     def close(self) -> None:
-        """Stop listening.
-
-        A wake-up that arrives at this moment is lost. This does no harm, because the next follower starts
-        with a fetch.
-        """
+        # A wake-up that is lost now does no harm: the next follower starts with a fetch.
         self._is_closing = True
         if self._thread is not None:
             with suppress(BlockingIOError):  # If the pipe is full, the reader wakes up anyway.
@@ -75,9 +59,7 @@ class Pipe:
 
 
 def wake(root: Path) -> None:
-    """Tell the process that follows the remote to fetch immediately. If there is no such
-    process, do nothing.
-    """
+    """Tell the process that follows the remote, if there is one, to fetch immediately."""
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
@@ -90,10 +72,7 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    """Wake the follower because the remote has a new commit. Pass "" if the commit is unknown.
-
-    If the commit is checked out, a local write has created it, so this function does nothing.
-    """
+    # A commit that is checked out comes from a local write.
     if not commit or commit != head_commit(root):
         wake(root)
 

@@ -1,6 +1,4 @@
-"""References to a document or media file in the files of documents. This module finds them, and replaces them
-after a rename.
-"""
+"""References to documents and media files: finding them, and replacing them after a rename."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,7 +24,8 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 class Retarget:
     """Editor that replaces all references to a renamed document or media file.
 
-    `key` is the old key (content type and id). `new` is the new documentId or upload path.
+    - `key`: the old content type and id.
+    - `new`: the new documentId or upload path.
     """
 
     schema: Schema
@@ -68,10 +67,7 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return the new text for a reference, in the same form as the old text.
-
-        A reference can be an id or a path, with or without slashes around it.
-        """
+        """Return the new value for a reference, in the same form (such as id or path) as before."""
         if is_null(value):
             return value
         try:
@@ -91,7 +87,6 @@ class Retarget:
 
 
 def documents_of(context: Context, uid: str) -> Iterator[Document]:
-    """Yield the documents of a content type, one for each file."""
     for (of_type, *_), claiming in context.snapshot.claims.items():
         if of_type == uid:
             yield from claiming
@@ -99,9 +94,8 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_MEDIA_PREFIX = "/uploads/"  # prefix of the URL paths of media files
-# Matches the targets of links and images: [text](HERE), [name]: HERE, and the attributes src and href in
-# HTML.
+_MEDIA_PREFIX = "/uploads/"  # URL prefix of media files
+# Matches the targets of links and images: [text](HERE), [name]: HERE, src="HERE", href="HERE".
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
 )
@@ -109,7 +103,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in one line of a Markdown file. `new` is the link's text with the new path of the media file."""
+    """A link in a Markdown file to a renamed media file."""
 
     path: str
     line: int
@@ -118,9 +112,7 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files that point to renamed media files. `files` maps old paths to new
-    paths.
-    """
+    """Return the links in Markdown files to renamed media files. `files` maps old paths to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[Link] = []
     for document in _with_bodies(context):
@@ -150,9 +142,7 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return the new text for a link in the file at `path`. Return "" if the link does not point to a renamed
-    file.
-    """
+    """Return the new text for a link in the file at `path`, or "" if it does not point to a renamed file."""
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

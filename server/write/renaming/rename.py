@@ -1,7 +1,4 @@
-"""Renaming of a document or media file, including all references to it (docs/rename.md).
-
-Like the functions in `write.prepare`, `rename` is called with a request and a context.
-"""
+"""Renaming of a document or media file, including all references to it (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -26,11 +23,9 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A request to rename a document or media file. `old` and `new` are either paths of files, or ids such as
-    `article/fog`.
+    """A request to rename a document or media file. Names are paths, or ids such as `article/fog`.
 
-    Paths are relative to the site. `new` can also be a folder (with a trailing slash), or an id without the
-    content type.
+    `new` can also be a folder with a trailing slash, or an id without the content type.
     """
 
     old: str
@@ -39,10 +34,9 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: the new path for each old path, the other files in which references were changed,
-    and the old and new id.
+    """Result of a rename: renamed files, other files whose references changed, and old and new id.
 
-    `links` contains the links in Markdown files that still point to the old paths.
+    `links` are Markdown links that still contain the old paths.
     """
 
     files: Mapping[str, str]
@@ -52,10 +46,9 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename a media file, or all files of a document, and replace the references to it.
+    """Rename a media file or all files of a document, and update references.
 
-    Raises NotFoundError if the file or document does not exist, ValidationError if the new name is invalid,
-    and ConflictError if the new name is already used or a file can't be read.
+    Raises NotFoundError, ValidationError for an invalid name, and ConflictError for a used name.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -84,7 +77,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
             f"The file type must stay the same, but {new} would be {mime_type(new)}, and {old} is "
             f"{mime_type(old)}"
         )
-    # If the content is in a bucket, the file itself does not exist on disk.
+    # A file whose content is in a bucket does not exist on disk.
     files = {old: new} if context.changeset.exists(old) else {}
     if context.changeset.exists(new):
         raise ConflictError(f"{new} already exists")
@@ -99,10 +92,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the file of a document, and the files with the same name for all other locales and statuses.
-
-    A documentId in these files is not changed.
-    """
+    """Rename a document's file, and the files with the same name for other locales and statuses."""
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -130,7 +120,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change the id of a document. Its files that are named after the id are renamed."""
+    """Change the id of a document, and rename its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -156,7 +146,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files, and change the id of the documents in them. A documentId in a file is replaced, too."""
+    """Rename files, and change the documentId in them."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -174,10 +164,7 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files with the name in `claim`, for any locale and status.
-
-    Raises ConflictError if one of these files can't be parsed.
-    """
+    """Return the documents in all files with a claim's name. Raises ConflictError if one can't be parsed."""
     documents = {}
     for document in documents_of(context, claim.type.uid):
         other = context.layout.claim(document.path)
@@ -188,7 +175,6 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError if any file with the name in `claim` is not a valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
@@ -200,7 +186,7 @@ def _has_own_id(context: Context, document: Document) -> bool:
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """Return the new path for the file of a document. Raises ValidationError if the new name is invalid."""
+    """Return the new path for a document's file. Raises ValidationError if the name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
         raise ConflictError(f"{document.path} no longer contains a document; try again")
@@ -212,10 +198,9 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return new paths for the other files in a document's folder. The keys are the old paths.
+    """Return the new paths of other files in the documents' folders, by old path.
 
-    The result is empty unless each document has a folder of its own, as with the pattern
-    `posts/{name}/index.md`.
+    Empty unless each document has its own folder, as in `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -242,10 +227,7 @@ def _type(name: str, context: Context) -> Type | None:
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """Split a string such as `article/night-ferry` into the content type and the id.
-
-    Raises NotFoundError if the content type is unknown.
-    """
+    """Split a string such as `article/fog` into type and id. Raises NotFoundError if the type is unknown."""
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
     if type_ is None or not document_id:
@@ -265,18 +247,12 @@ def _into_folder(old: str, new: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a path can be used for content. No part of the path may be empty, too long, or ignored, as
-    hidden files are.
-    """
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files to their new paths, including the changes that were already made to their content.
-
-    Raises ConflictError if a file already exists at a new path.
-    """
+    """Move files with their pending changes. Raises ConflictError if a new path already exists."""
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

@@ -1,8 +1,4 @@
-"""Lookup of the current names of documents and media files that were renamed in commits.
-
-git detects which files were renamed in a commit, and how similar the old and new contents are. If a file was
-renamed several times, all its renames are followed.
-"""
+"""Detection of renamed documents and media files in the git history."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,16 +8,16 @@ from server.index.dangling import MEDIA, Key
 from server.storage.git.log import FileChange
 from server.storage.media import upload_path
 
-MAX_COMMITS = 20_000  # Only this many of the newest commits are searched.
+MAX_COMMITS = 20_000  # Older commits are not searched.
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
     """A rename of a document or media file.
 
-    `name` is the current name of the document or media file. `commit` is the id of the commit in which it was
-    renamed, or "" if the rename has not been committed yet. `alike` is the similarity between the old and the
-    new content, in percent.
+    - `name`: the current name.
+    - `commit`: the commit with the rename, or "" if it is not committed yet.
+    - `alike`: the similarity of the contents in percent.
     """
 
     name: str
@@ -30,8 +26,8 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the current name for each old name. `commits` must be sorted from newest to oldest."""
-    # for each path, the current path ("" if the file was deleted), and the similarity in percent
+    """Return the renames by old name. `commits` must be sorted from newest to oldest."""
+    # current path ("" if deleted) and similarity in percent, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:

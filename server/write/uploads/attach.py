@@ -1,8 +1,4 @@
-"""Attachment of uploaded files to a document. The upload form specifies the document in `ref`, `refId` and
-`field`.
-
-Only the attribute named in `field` is changed. The document's timestamps and all other values stay the same.
-"""
+"""Attachment of uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,10 +16,11 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The media attribute to which uploaded files are attached, as specified in the upload form.
+    """The media attribute to which uploaded files are attached.
 
-    `field` is the name of the attribute, `ref` is the uid of the content type or component, and `ref_id` is
-    the id of the document or component.
+    - `ref`: the uid of the content type or component.
+    - `ref_id`: the id of the document or component.
+    - `field`: the attribute's name.
     """
 
     ref: str
@@ -33,8 +30,9 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The document to which files are attached, the attribute, and a function that adds the files to the
-    attribute's value.
+    """The document and attribute to which files are attached.
+
+    `with_files` adds them to the attribute's value.
     """
 
     document: Document
@@ -43,15 +41,13 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Attach uploaded files to a document. `new` contains the upload paths of the files.
+    """Add uploaded files to a media attribute of a document, in the published version and the draft.
 
-    The files are added to the published version and to the draft. If the attribute has the same value in all
-    locales, the versions in other locales get the new value too. Raises ValidationError. Raises
-    ForbiddenError if the actor is not permitted to update the document, even if the document does not exist.
+    Raises ValidationError, or ForbiddenError if the actor may not update the document.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
-    # The keys are statuses, and the values are the attribute's new values.
+    # new values by status
     own, given = (holder.document.locale, dict[str, Any]())
     shared = type_.localized and not attribute.localized
     for locale in (own, *(other for other in context.settings.locales.available if shared and other != own)):
@@ -66,10 +62,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
 
 
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
-    """Return the document and the attribute to which files are attached.
-
-    Raises ValidationError if the document or the attribute does not exist. Raises ForbiddenError.
-    """
+    # Without permission, the error must not reveal whether the document exists.
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
         return _find_holder(context, actor, types, attachment, new)
@@ -108,10 +101,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or the document version with a numeric id.
-
-    The default locale is searched first.
-    """
+    """Find a document by documentId or numeric id. The default locale is searched first."""
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default
@@ -154,11 +144,7 @@ def _component_holder(
 
 
 def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
-    """Yield the versions that the actor may read, and whether the actor may also read their private values.
-
-    Other versions and values are not searched. Otherwise, the response would reveal the ids of components
-    in them.
-    """
+    """Yield the versions that the actor may read, and whether this includes private values."""
     for type_ in types:
         if not any(attribute.holds_components for attribute in type_.attributes.values()):
             continue

@@ -1,4 +1,4 @@
-"""Parsing of `fileInfo`, the field of an upload form that contains the descriptions of the files."""
+"""Parsing of `fileInfo`, the descriptions of files in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """Parse the focal point of a picture. Its coordinates are percentages of the width and the height."""
+    """Parse a focal point, whose coordinates are percentages of the width and height."""
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
@@ -44,7 +44,7 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
-# For each key of a description, the function that parses its value and appends faults to the list.
+# They return the parsed value and append faults to the list.
 INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,
@@ -54,9 +54,8 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields of an upload form. Return a description for each of the `count` files.
+    """Parse the `fileInfo` fields of an upload form into one description for each of the `count` files.
 
-    The form can contain one field for each file, or a single field with a list. Unknown keys are ignored.
     Raises ValidationError.
     """
     if not texts:

@@ -1,8 +1,4 @@
-"""Uploading, replacing and deleting media files, including their names and descriptions.
-
-Like the functions in `write.prepare`, `upload`, `change_file` and `remove` are called with a request and a
-context.
-"""
+"""Uploading, replacing, describing and deleting media files."""
 
 import re
 import secrets
@@ -36,9 +32,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file: its content in the file `source`, its name and media type, and its description.
+    """A received file, with its content in the file `source`.
 
-    If `stored` is set, the content is already in a bucket, and is not stored in the site.
+    If `stored` is set, the content is already in a bucket.
     """
 
     source: Path
@@ -59,7 +55,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A request to change the description of a media file. If `file` is set, the content is replaced too."""
+    """A request to change a media file's description, and also its content if `file` is set."""
 
     key: str
     info: Mapping[str, Any]
@@ -67,12 +63,7 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or a documentId. Raises a NotFoundError with the message
-    `missing`.
-
-    `locale` is the site's default locale. To find a numeric id, only the ids of the media files are read, and
-    not their other values.
-    """
+    """Find a media file by numeric id or documentId. Raises NotFoundError with the message `missing`."""
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
@@ -85,10 +76,6 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store received files. If the request contains an attachment, attach them to a document.
-
-    Return the paths of the files.
-    """
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
@@ -97,10 +84,9 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change the description of a media file. If the request contains a file, also replace the content of the
-    media file.
+    """Change the description of a media file, and its content if the request contains a file.
 
-    Return the path of the media file.
+    Return its path.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
@@ -112,7 +98,6 @@ def change_file(request: FileChange, context: Context) -> str:
 
 
 def remove(key: str, context: Context) -> str:
-    """Delete a media file and its description. Return the path of the media file."""
     path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
     context.changeset.delete(path + SIDECAR_SUFFIX)
@@ -140,10 +125,7 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused file name that is valid on every operating system.
-
-    The name consists of the original name without its extension, ten hexadecimal digits, and the extension.
-    """
+    """Return an unused file name that is valid on every operating system, such as `fog_0123456789.jpg`."""
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -159,14 +141,10 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the file name extension with which a received file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError if a received file does not have the same media type as the media file that it
-    replaces.
-    """
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(
@@ -190,9 +168,9 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace the content of a media file. The path of the media file stays the same.
+    """Replace the content of a media file under the same path.
 
-    Raises ValidationError if the new content has a different media type.
+    Raises ValidationError if the media type differs.
     """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}

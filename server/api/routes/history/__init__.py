@@ -1,1 +1,1 @@
-"""Handlers for /history: commits, differences between versions, blame, and restoring earlier versions."""
+"""Handlers for /history: commits, diffs, blame, and restoring earlier versions."""

@@ -1,5 +1,5 @@
-"""The history of a document as JSON: its versions, the differences between versions, and blame (the commit
-that last changed each attribute).
+"""The history of a document as JSON: its versions, differences, and the last commit of each attribute
+(blame).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,17 +18,16 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
-MessageOf = Callable[[Commit], str]  # returns the part of a commit message that the caller may read
+MessageOf = Callable[[Commit], str]  # returns what the caller may read of a commit message
 
 
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a document's history. `values` contains the attributes' values
-    before and after the commit that created this version.
+    """Return the JSON for one version in a document's history. `values` are those before and after its
+    commit.
 
-    The key `attributes` lists the attributes that the commit has changed. It is None if one of the two files
-    can't be read.
+    The key `attributes` lists the changed attributes, or is None if a file can't be read.
     """
     commit = version.commit
     unread = any(
@@ -45,17 +44,13 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the JSON for a commit: its id, author and date. For uncommitted changes, `commit` is None, and
-    only the date is set.
-    """
+    """Return the JSON for a commit, or for uncommitted changes if it is None."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return the JSON for changed attributes. It contains the old and the new value of each attribute and,
-    for multi-line strings, a line-by-line diff.
-    """
+    """Return the JSON for changed attributes: old and new values, and a line diff for multi-line strings."""
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
@@ -63,9 +58,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the response with the differences in a document between two commits, or between a commit and the
-    current files.
-    """
+    """Respond with the differences in a document between two commits, or a commit and the current files."""
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -88,9 +81,7 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the response with the commit that last changed each attribute. For multi-line texts, it also
-    contains the commit that last changed each line.
-    """
+    """Respond with the commit that last changed each attribute, and each line of multi-line texts."""
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -103,11 +94,7 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for one attribute: the commit that last changed it and, for multi-line texts, the
-    commit that last changed each line. `commits` maps each commit id to the JSON for the commit.
-
-    Raises LimitError if the response would become too large.
-    """
+    """Return the JSON for the last commit of an attribute and its lines. Raises LimitError."""
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))
     if not found.lines:
@@ -117,5 +104,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# For each last segment of the path, the function that returns the response.
+# By last segment of the path.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

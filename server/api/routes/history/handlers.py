@@ -142,11 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a request body. Return the commit from which to restore, the status, and the attributes to
-    restore. If the body contains no status, the status is "".
-
-    Raises ValidationError.
-    """
+    """Parse a body into commit, status ("" if missing) and attributes to restore. Raises ValidationError."""
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:

@@ -1,4 +1,4 @@
-"""Lists under /history as JSON: all commits to the site, and all deleted documents."""
+"""Lists under /history as JSON: commits to the site, and deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,13 +16,11 @@ from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
 
-MAX_DOCUMENTS = 100  # Maximum number of documents that are listed for each commit.
+MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parse the query parameters `since`, `author` and `type` into arguments for `Histories.commits`. Raises
-    ValidationError.
-    """
+    """Parse the parameters of a list of commits. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -31,9 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit. It lists the documents that the commit has changed, up to
-    `MAX_DOCUMENTS`.
-    """
+    """Return the JSON for a commit, with up to MAX_DOCUMENTS changed documents."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -56,9 +52,6 @@ MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
-    """Whether a request has the parameter `deleted=true`. Raises ValidationError if the parameter has any
-    other value.
-    """
     if params.get("deleted") not in (None, "true"):
         raise ValidationError('"deleted" must be "true"')
     return "deleted" in params
@@ -72,9 +65,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents. For each document, it contains the last title before the
-    deletion. Raises LimitError.
-    """
+    """Return the JSON for deleted documents with their last titles. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_, type_.attributes[name]) else ""

@@ -1,4 +1,4 @@
-"""Responses that list uncommitted changes, show them as a diff, or commit them."""
+"""Responses that list, compare or commit uncommitted changes."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,9 +27,7 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the response that lists the files with uncommitted changes, and the changed attributes in each
-    file.
-    """
+    """Respond with the list of uncommitted files, and the attributes changed in each."""
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -46,9 +44,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the response with the uncommitted changes to a file, attribute by attribute. If the caller has
-    full access, the response also contains a line-by-line diff.
-    """
+    """Respond with the uncommitted changes to a file by attribute and, with full access, by line."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
@@ -58,21 +54,17 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit the files that the request lists, with the caller as the author of the commit. Return the
-    response.
-    """
+    """Commit the files that the request lists, with the caller as the author."""
     past.require_commits()
     message, files = _wanted(read_body(request))
-    # The commit message comes from the body. This call only validates the message header, which is not used.
+    # The message comes from the body. This only validates the header.
     message_of(request)
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a request body. Return the commit message, and the paths of the files to commit. Raises
-    ValidationError.
-    """
+    """Parse a body into the commit message and the paths to commit. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -87,18 +79,14 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when the server commits writes: "off" (never), "each" (immediately after each write), or the
-    delay, such as "30s".
-    """
+    """Return when the server commits writes: "off", "each" (write), or a delay such as "30s"."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """Return the JSON for a file with uncommitted changes. It describes the change, such as `update`, and the
-    document that the file contains.
-    """
+    """Return the JSON for an uncommitted file and the document in it."""
     version = one.version("")
     document = None
     if one.type and one.document_id:
