@@ -1,1 +1,1 @@
-"""The command line: one module for each command or group of commands."""
+"""The command line. Each command, or group of related commands, is implemented in one module."""
