@@ -485,9 +485,8 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Return whether `check.ignore` or `check.rules` suppresses a problem. Errors are never
-        suppressed.
-        """
+        """Return whether `check.ignore` or `check.rules` suppresses a problem."""
+        # Errors are never suppressed, except for those of rules in schemas.
         if problem.severity != "warning" and problem.rule != CONTENT_RULE:
             return False
         patterns = self.check.ignore.get(problem.rule, ())

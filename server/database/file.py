@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    # Raises SetupError.
+    """Return the path of the accounts database, and create the file if necessary. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
