@@ -68,7 +68,7 @@ WORST = scaled(10_000, 50)  # articles in the site for costly queries
 TO_COMPARE = (
     scaled(1000, 50),
     scaled(15_000, 60),
-)  # articles in the smaller sites, for comparison with a large one
+)  # articles in the smaller sites
 LARGE = scaled(150_000, 70)
 MIGRATED = scaled(10_000, 50)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
@@ -149,7 +149,6 @@ def main() -> None:
 
 
 def _make_sites(folder: Path, sizes: Iterable[int], *, small: bool = False) -> dict[int, Path]:
-    """Create a site for each number of articles."""
     sites = {articles: folder / str(articles) for articles in sizes}
     for articles, root in sites.items():
         _say(f"making {articles:,} articles")
@@ -192,7 +191,6 @@ def _measure(folder: Path, *, full: bool) -> None:
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error, because standard output contains only the tables."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

@@ -1,7 +1,5 @@
-"""Ablation benchmark: the processor time for a read with and without each optimisation, measured in
-alternating rounds.
-
-Everything runs in one process, without a network.
+"""Processor time for a read with and without each optimisation, in alternating rounds and without a
+network.
 """
 
 import sys
@@ -41,14 +39,12 @@ _numbers = counting()
 
 @dataclass(frozen=True)
 class Optimisation:
-    """An optimisation, the kind of request that measures its effect, and a patch that disables the
-    optimisation.
-    """
+    """An optimisation, the requests that measure it, and a patch that disables it."""
 
     name: str
     requests: str
     without: Callable[[], Any]
-    again: bool = False  # whether to repeat the same request instead of sending different ones
+    again: bool = False  # whether to repeat the same request
 
 
 def _nothing_kept(self: Fragments, shown: Any) -> Any:
@@ -83,7 +79,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    """Register the Flask handler that serves reads of documents if the optimisation is disabled."""
+    # Serves the reads if the optimisation is disabled.
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:

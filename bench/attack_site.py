@@ -1,6 +1,4 @@
-"""The site that the attacks use. It contains articles with a long history, pictures, an account and a role
-for the public.
-"""
+"""The site that the attacks use, with a long history, pictures, an account and a role for the public."""
 
 import io
 import json
@@ -39,9 +37,7 @@ roles:
 
 @dataclass(frozen=True)
 class AttackSite:
-    """A site to attack: its folder, the number of articles, its commits (oldest first), and a full-access
-    token.
-    """
+    """A site to attack, with its commits (oldest first) and a full-access token."""
 
     root: Path
     sizes: Sizes
@@ -50,7 +46,7 @@ class AttackSite:
 
 
 def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
-    """Create the site. Its pictures in the first commits differ from those in the last commits."""
+    """Create the site, with other pictures in the first commits than in the last ones."""
     sizes = make_site(root, articles)
     (root / "site.yaml").write_text(_SETTINGS)
     _replace_pictures(root, "first")
@@ -62,7 +58,6 @@ def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
 
 
 def picture(width: int, height: int, seed: int = 0) -> bytes:
-    """Return a JPEG image with noise, which does not compress well."""
     noise = random.Random(seed).randbytes(64 * 64 * 3)
     file = io.BytesIO()
     Image.frombytes("RGB", (64, 64), noise).resize((width, height)).save(file, "JPEG")
@@ -80,9 +75,7 @@ def _replace_pictures(root: Path, which: str) -> None:
 
 
 def _make_conflicts(root: Path, origin: str, articles: int) -> None:
-    """Create a branch that changes the titles of articles, and commits on main that change the same titles.
-    Merging the branch then causes conflicts.
-    """
+    """Create a branch that conflicts with main in the titles of articles."""
     head = f"commit refs/heads/{CONFLICTING}\ncommitter A <a@example.org> 1790000000 +0000\n"
     parts = [f"{head}data 1\nc\nfrom {origin}\n".encode()]
     for path in map(article_path, range(min(articles, 500))):
@@ -93,9 +86,7 @@ def _make_conflicts(root: Path, origin: str, articles: int) -> None:
 
 
 def worst_text(kind: str) -> str:
-    """Return words that are expensive to search for. They are many words, mistyped words or the beginnings of
-    many words, depending on `kind`.
-    """
+    """Return words that are expensive to search for."""
     if kind == "mistyped":
         return " ".join(f"{word}zx" for word in WORDS[:60])[:490]
     if kind == "phrases":
@@ -104,5 +95,4 @@ def worst_text(kind: str) -> str:
 
 
 def as_json(data: object) -> bytes:
-    """Return `data` as a JSON request body."""
     return json.dumps(data).encode()

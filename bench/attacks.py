@@ -1,6 +1,4 @@
-"""Attacks in which one client tries to overload a server. There is one attack for each kind of expensive
-request.
-"""
+"""Attacks in which one client tries to overload a server, by kind of expensive request."""
 
 import itertools
 import socket
@@ -38,9 +36,7 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections. The function `make` takes a number and returns the
-    request with this number.
-    """
+    """Requests that one client sends on many connections. `make` returns the request with a number."""
 
     name: str
     make: Make
@@ -50,7 +46,7 @@ class Attack:
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
-    """Send a request and return the response's status. Return 0 if the connection breaks."""
+    """Send a request and return the status, or 0 if the connection breaks."""
     try:
         connection.request(request.method, request.path, request.body, dict(request.headers))
         response = connection.getresponse()
@@ -62,9 +58,7 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
 
 
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack the server for some seconds. Return how often each status occurred in the responses. The status
-    0 stands for a broken connection.
-    """
+    """Attack the server for some seconds, and count the statuses. 0 is a broken connection."""
     if attack.opens_streams:
         return _run_streams(port, seconds)
     if not attack.reads:
@@ -91,7 +85,7 @@ def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int)
 
 
 def _run_streams(port: int, seconds: float) -> "Counter[int]":
-    """Open many event streams. Half of the clients never read from their stream."""
+    # Half of the clients never read from their stream.
     end, opened, statuses = time.monotonic() + seconds, list[socket.socket](), Counter[int]()
     for number in range(STREAMS):
         source = (STREAM_HOSTS[number % len(STREAM_HOSTS)], 0)
@@ -124,9 +118,7 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
 
 
 def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Send a request on each connection, but read no response until the end. Then read only the status of
-    each response, and not its body.
-    """
+    # Responses are read only at the end, and only their status.
     opened, statuses = list[socket.socket](), Counter[int]()
     for number in range(attack.connections):
         client = socket.create_connection((HOST, port), timeout=_TIMEOUT_S)
@@ -149,9 +141,7 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a function that creates read requests, each of which is different. `{commit}` in the path is
-    replaced with a commit.
-    """
+    """Return a function that makes read requests, each of them different."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))
@@ -167,7 +157,6 @@ def _authorized(site: AttackSite) -> dict[str, str]:
 
 
 def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
-    """Return a function that makes requests with a token and a body."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{other}", article_id(number % site.sizes.articles))

@@ -1,6 +1,4 @@
-"""Latency of requests from other clients while one client attacks the server, compared with the latency
-without an attack.
-"""
+"""Latency of other clients' requests with and without an attack."""
 
 import itertools
 import json
@@ -23,12 +21,12 @@ from bench.serving import Serving, bifolio
 from bench.sites import article_id
 from bench.tables import median_and_p99, ratio, show, size
 
-SOURCE = "127.0.0.2"  # IP address of the other clients; the attacker has a different IP address
+SOURCE = "127.0.0.2"  # IP address of the other clients
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
 _SMOKE_STEP = 16  # If BENCH_SHARE is below 1, only every sixteenth attack runs.
-KEPT_COMMITS = 3  # number of past commits that the other clients read repeatedly
+KEPT_COMMITS = 3  # past commits that the other clients read
 
 
 def _article(site: AttackSite, number: int) -> str:
@@ -55,7 +53,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """The latencies of one kind of request in seconds, and the number of failures for each status."""
+    """Latencies of one kind of request in seconds, and its failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -68,13 +66,13 @@ class Outcome:
     attack: Attack
     quiet: dict[str, Taken]
     attacked: dict[str, Taken]
-    memory: tuple[int, int]  # the memory before the attack, and the maximum memory during the attack
+    memory: tuple[int, int]  # before the attack, and the maximum during it
     disk: int  # growth of the site on disk, in bytes
     statuses: "Counter[int]"
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Run each attack against a new server. Print how the attack affects the requests of other clients."""
+    """Print how each attack affects the requests of other clients."""
     site = make_attack_site(root, articles, commits)
     attacks = ATTACKS if SHARE >= 1 else ATTACKS[::_SMOKE_STEP]
     outcomes = [_measure(site, attack) for attack in attacks]
@@ -113,8 +111,7 @@ def _p50_p99(taken: Taken) -> tuple[float, float]:
 def _measure(site: AttackSite, attack: Attack) -> Outcome:
     with bifolio(site.root, workers=2) as serving:
         _wait_for_index(serving)
-        # Warm-up: both workers import the modules that are imported late, and load the states of past
-        # commits.
+        # Warm-up: both workers import late modules and load the states of past commits.
         for number in range(KEPT_COMMITS * 6):
             for make in KINDS.values():
                 request = make(site, number)
@@ -147,8 +144,8 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Run an attack. Return the other clients' latencies during the attack, how often each status occurred in
-    the responses to the attack, and the peak memory.
+    """Run an attack. Return the latencies of the other clients, the statuses for the attacker, and the peak
+    memory in bytes.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -178,7 +175,7 @@ def _observe_attack(
 
 
 def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Taken]:
-    """Send requests of every kind for some seconds. Each kind has its own connection."""
+    # Each kind of request has its own connection.
     found = {kind: Taken() for kind in KINDS}
     threads = [
         threading.Thread(target=_send, args=(serving.port, site, kind, seconds, taken))
@@ -212,6 +209,5 @@ def _add(into: dict[str, Taken], found: dict[str, Taken]) -> None:
 
 
 def _disk(root: Path) -> int:
-    """Return the size of a site on disk, in bytes."""
     listed = subprocess.run(["du", "-sb", str(root)], capture_output=True, text=True, check=False)
     return int(listed.stdout.split()[0])

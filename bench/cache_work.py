@@ -1,8 +1,4 @@
-"""The work for which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
-and checks.
-
-Everything runs in one process, without a network.
-"""
+"""The work for which `bench.caches` measures caches, in one process and without a network."""
 
 import json
 import random
@@ -55,7 +51,7 @@ _numbers = counting()
 
 
 class Client:
-    """Client that sends requests to the app for an open site, optionally with a token."""
+    """Client of the app for an open site, optionally with a token."""
 
     def __init__(self, opened: OpenSite, token: str = "", **environ: str) -> None:
         site = opened.site
@@ -65,7 +61,7 @@ class Client:
         self._environ = environ | ({"HTTP_AUTHORIZATION": f"Bearer {token}"} if token else {})
 
     def send(self, method: str, target: str, data: Any = None, **more: str) -> bytes:
-        """Return the body of the response. Raises RuntimeError if the status is an error."""
+        """Return the body of the response. Raises RuntimeError for an error."""
         path, _, query = target.partition("?")
         body = b"" if data is None else json.dumps(data).encode()
         environ = {
@@ -92,26 +88,22 @@ class Client:
         return sent
 
     def receive(self, method: str, path: str) -> None:
-        """Run the checks that the server makes before it reads a request's body."""
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path, **self._environ}
         self._entrance.most_bytes(environ)
         self._entrance.waits_long(environ)
 
     def read(self, *targets: str) -> None:
-        """Send a read request for each target. A number in each request makes it different from all other
-        requests.
-        """
+        # The number makes each request different.
         for target in targets:
             self.send("GET", f"{target}{'&' if '?' in target else '?'}unlike={next(_numbers)}")
 
     def repeat(self, target: str, times: int = 1, **more: str) -> None:
-        """Send the same GET request several times."""
         for _ in range(times):
             self.send("GET", target, **more)
 
 
 def run(folder: Path, during: During) -> None:
-    """Do all kinds of work. Each kind runs inside the context manager `during(name, number of items)`."""
+    """Do all kinds of work, each inside `during(name, number of items)`."""
     site, posts = folder / "site", folder / "posts"
     site.mkdir()
     sizes = make_site(site, ARTICLES)
@@ -146,9 +138,7 @@ def _open(root: Path) -> OpenSite:
 
 
 def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """Send each kind of read request, with and without a token. First, the requests are all different; then
-    they are repeated.
-    """
+    """Send each kind of read, different requests first and then repeated ones."""
     for who, token in (("", ""), (" with a token", writing_token(opened.site.root))):
         client = Client(opened, token)
         for case in cases(sizes):
@@ -166,9 +156,7 @@ def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _write_pictures(root: Path) -> None:
-    """Add pictures to the site's history. Each is about 1 MB in size, because it contains noise, which does
-    not compress well.
-    """
+    # Noise does not compress well.
     (root / UPLOADS).mkdir(parents=True)
     for i in range(PICTURES):
         noise = Image.frombytes("RGB", (640, 480), random.Random(i).randbytes(640 * 480 * 3))
@@ -286,9 +274,7 @@ def _pages(opened: OpenSite, during: During) -> None:
 
 
 def _search(opened: OpenSite, folder: Path, during: During) -> None:
-    """Build a search index in this process, although a server uses a separate process for this. Then search
-    in the index, as a server does.
-    """
+    # A server builds the index in a separate process.
     state = opened.site.state
     folder.mkdir()
     articles = state.snapshot.tables["api::article.article"].versions.values()
@@ -320,7 +306,6 @@ def _search(opened: OpenSite, folder: Path, during: During) -> None:
 
 
 def _check(root: Path, during: During) -> None:
-    """Run a check on a site in which every tenth article contains the name of an author with a typo."""
     for i, path in enumerate(sorted((root / "content/articles").rglob("*.md"))):
         if i % 10 == 0:
             path.write_text(path.read_text().replace("author: author-", "author: Author_"))
@@ -329,9 +314,7 @@ def _check(root: Path, during: During) -> None:
 
 
 def _make_posts(root: Path) -> None:
-    """Create posts with TOML front matter. The file name of a post contains two attributes, and another
-    attribute has a pattern.
-    """
+    """Create posts in TOML with two attributes in the file name, and one with a pattern."""
     write_types(root)
     attributes = {
         "title": {"type": "string"},

@@ -1,10 +1,6 @@
-"""`python -m bench caches`: how much time each cache saves in the requests, starts and jobs that use it.
-
-For each cache, calls and misses are counted. The caches are every `lru_cache` in the server, every
-`server.bounded.Cache`, and the values that the index caches with its documents. `python -m bench.caches
-FOLDER` does the work in a separate process, because the decorators must be replaced before the server is
-imported.
-"""
+"""`python -m bench caches`: how much time each cache saves where it is used."""
+# `python -m bench.caches FOLDER` runs in a separate process, because the decorators must be replaced before
+# the server is imported.
 
 import functools
 import resource
@@ -24,19 +20,17 @@ from typing import Any
 
 from bench.tables import count, show
 
-# If there are fewer misses, repeat the last one, because most of them are first calls, which are slow.
+# With fewer misses, the last one is repeated: most are first calls, which are slow.
 FEW_MISSES = 20
-# Shorter misses are measured in wall time, because they are rarely interrupted.
+# Shorter misses are rarely interrupted, so wall time is used.
 LONG_S = 0.0005
-TIMED_S = 0.02  # how long to repeat a hit or miss in order to measure it
+TIMED_S = 0.02  # how long to repeat a hit or miss
 _real_lru_cache = functools.lru_cache
 
 
 @dataclass
 class Probe:
-    """Counter of the calls and misses of one cache. The function `look_up` repeats the cache's last lookup,
-    and the function `compute` repeats its last miss.
-    """
+    """Counter for one cache. `look_up` repeats its last lookup, and `compute` its last miss."""
 
     name: str
     calls: int = 0
@@ -47,26 +41,22 @@ class Probe:
     infos: list[Callable[[], Any]] = field(default_factory=list)  # `cache_info` functions of its lru_caches
 
     def totals(self) -> tuple[int, int]:
-        """Return the number of calls and the number of misses so far."""
         found = [info() for info in self.infos]
         misses = self.misses + sum(info.misses for info in found)
         return self.calls + misses - self.misses + sum(info.hits for info in found), misses
 
     @cached_property
     def miss_s(self) -> float:
-        """The median duration of a miss in seconds."""
         if self.compute and len(self.taken) < FEW_MISSES:
             return _repeated_s(self.compute)
         return median(self.taken) if self.taken else 0.0
 
     @cached_property
     def hit_s(self) -> float:
-        """The duration of a hit in seconds."""
         return _repeated_s(self.look_up) if self.look_up else 0.0
 
 
 def _repeated_s(call: Callable[[], Any]) -> float:
-    """Return the duration of a call in seconds, measured by repeating the call."""
     call()
     once = timeit(call, number=1)
     times = max(1, round(TIMED_S / max(once, 1e-7)))
@@ -74,7 +64,6 @@ def _repeated_s(call: Callable[[], Any]) -> float:
 
 
 def _used_s() -> float:
-    """Return the processor time of this process and its git processes, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
@@ -91,12 +80,11 @@ class Use:
 
     @property
     def saved_s(self) -> float:
-        """The time that the cache saved for each item, in seconds."""
         return (self.calls - self.misses) * (self.probe.miss_s - self.probe.hit_s) / self.items
 
     @property
     def share(self) -> float:
-        """The share of an item's processor time that the cache saved. The time without the cache is 1."""
+        # of the time without the cache
         return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
 
 
@@ -109,14 +97,11 @@ class Probes:
         self._bounded: dict[tuple[str, int], Probe] = {}
 
     def of(self, name: str) -> Probe:
-        """Return the probe with the given name."""
         return self.by_name.setdefault(name, Probe(name))
 
     @contextmanager
     def during(self, work: str, items: int) -> Iterator[None]:
-        """Context manager: attribute the calls and misses in the `with` block to one kind of work. The block
-        processes `items` items.
-        """
+        """Context manager: attribute calls and misses to one kind of work on `items` items."""
         before = {name: probe.totals() for name, probe in self.by_name.items()}
         began = _used_s()
         yield
@@ -129,9 +114,7 @@ class Probes:
                 self.uses.append(use)
 
     def install(self) -> None:
-        """Replace the decorators `lru_cache` and `cache`. Then replace the methods of the caches that are not
-        decorators.
-        """
+        """Replace `lru_cache` and `cache`, and watch the other caches."""
         functools.lru_cache = self._lru_cache
         functools.cache = self._lru_cache(maxsize=None)
         self._watch_bounded(import_module("server.bounded").Cache)
@@ -141,7 +124,6 @@ class Probes:
         self._watch_pair(ordering, "_mask", "bits_of")
 
     def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
-        """Replacement for `functools.lru_cache`. A hit is as fast as in the original."""
         if callable(maxsize):
             return self._decorated(maxsize, 128)
         return lambda function: self._decorated(function, maxsize)
@@ -167,9 +149,7 @@ class Probes:
         return cached
 
     def _watch_bounded(self, cache: Any) -> None:
-        """Measure the duration of misses in a `Cache`. A miss lasts from a `get` that finds nothing until the
-        same thread calls `put` with the same key.
-        """
+        # A miss lasts from a `get` that finds nothing to the `put` with the same key in the same thread.
         get, put, since = cache.get, cache.put, dict[tuple[int, int, Any], _Watch]()
 
         def counted_get(self_: Any, key: Any) -> Any:
@@ -214,9 +194,7 @@ class Probes:
         fragments.of = watched_of
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
-        """Measure a function that caches its results. If nothing is cached, it calls a second function in the
-        same module.
-        """
+        """Measure a function that caches, with the function that it calls for a miss."""
         looks, computes = getattr(module, look_up), getattr(module, compute)
         probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
 
@@ -248,15 +226,12 @@ class Probes:
 
 
 class _Watch:
-    """Stopwatch. For long durations, it measures processor time, because this does not depend on the
-    machine's load.
-    """
+    """Stopwatch. Long durations are processor time, which does not depend on the load."""
 
     def __init__(self) -> None:
         self._used_s, self._began = _used_s(), perf_counter()
 
     def seconds(self) -> float:
-        """Return the seconds since the stopwatch was created."""
         taken = perf_counter() - self._began
         return _used_s() - self._used_s if taken > LONG_S else taken
 
@@ -269,17 +244,13 @@ _ITEM = _Item()
 
 
 def measure(folder: Path, *, full: bool) -> None:
-    """Print the table. The work is done in a new process that has not imported the server."""
+    # The process must not have imported the server.
     command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
     subprocess.run(command, check=True)
 
 
 def main() -> None:
-    """Do all work in a folder. For each cache, print how much time it saves in the kind of work in which it
-    saves most.
-
-    With `--full`, print all kinds of work.
-    """
+    """Print how much time each cache saves, in the work where it saves most or, with `--full`, in all."""
     probes = Probes()
     probes.install()
     import_module("bench.cache_work").run(Path(sys.argv[1]), probes.during)

@@ -1,8 +1,6 @@
-"""Benchmark of `bifolio check`, and of `bifolio check --changed main` on a branch with a few changes.
-
-Each run is a separate process, as in a pre-commit hook. The commands alternate, so the ratio is reliable on a
-busy machine. The processor time is printed too, because it depends less on other programs.
-"""
+"""Benchmark of `bifolio check`, and of `bifolio check --changed main` on a branch."""
+# Each run is a process, as in a pre-commit hook. The commands alternate, so the ratio is reliable on a busy
+# machine.
 
 import os
 import resource
@@ -46,7 +44,7 @@ def measure(root: Path, articles: int, rounds: int) -> None:
 
 
 def _make_branch(root: Path, articles: int) -> None:
-    """Change some articles on a branch: add links to them, rename one, and delete one."""
+    """Change, rename and delete articles on a branch."""
     git(root, "checkout", "-q", "-b", "topic")
     for i in range(min(CHANGED_DOCUMENTS, articles - 2)):
         path = root / article_path(i)
@@ -60,7 +58,6 @@ def _make_branch(root: Path, articles: int) -> None:
 
 
 def _run(root: Path, options: list[str]) -> tuple[float, float]:
-    """Run `bifolio check`. Return its duration and its processor time in seconds."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     command = [sys.executable, "-m", "server", "check", "--site", str(root), "--format", "json", *options]
     subprocess.run(command, stdout=subprocess.DEVNULL, check=True)

@@ -1,8 +1,4 @@
-"""Duration of the first read of each document after a start, when no document has been rendered yet.
-
-In the other tables, each request is different, but its documents may already have been rendered for an
-earlier response. Here, only the index is in memory.
-"""
+"""Duration of the first read of each document, before anything was rendered."""
 
 import time
 from collections.abc import Sequence
@@ -17,15 +13,15 @@ from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
 
-# number of requests of each kind; their documents are all different and fit into the caches
+# of each kind; their documents all fit into the caches
 REQUESTS = scaled(60)
 KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
 _numbers = counting()
 
 
 def measure(root: Path, sizes: Sizes) -> None:
-    """Print the median duration of some kinds of requests in three cases: the document has never been
-    rendered, has been rendered before, or has been changed since.
+    """Print the duration of reads of documents that were never rendered, were rendered before, or have just
+    changed.
     """
     rows = []
     for case in cases(sizes):
@@ -47,9 +43,8 @@ def measure(root: Path, sizes: Sizes) -> None:
 def _median_ms(
     serving: Serving, paths: Sequence[str], writer: str | None = None, sizes: Sizes | None = None
 ) -> float:
-    """Return the median duration in ms of different requests, which are sent one after the other.
-
-    If `writer` is a token, a different article is changed with this token before each request.
+    """Return the median duration of different requests in ms. With the token `writer`, an article is changed
+    before each request.
     """
     connection, taken = serving.connect(), []
     for i, path in enumerate(paths):

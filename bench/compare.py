@@ -1,4 +1,4 @@
-"""`python -m bench servers`: compares WSGI servers, with an empty app and with a list from Bifolio."""
+"""`python -m bench servers`: compares WSGI servers, with an empty app and with Bifolio."""
 
 import pickle
 import subprocess
@@ -27,7 +27,7 @@ Turns = dict[str, list[Result]]
 
 
 def measure(folder: Path, rounds: int) -> None:
-    """Measure all available servers in alternating turns, and print a table for each app."""
+    """Measure all available servers in alternating turns."""
     root = folder / "site"
     root.mkdir()
     make_site(root, ARTICLES)
@@ -47,9 +47,7 @@ def measure(folder: Path, rounds: int) -> None:
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:
-    """Install servers in a temporary environment. Return the folder with their packages, or None if the
-    installation fails.
-    """
+    """Install servers in a temporary environment, and return the folder of packages."""
     if not missing:
         return None
     home = folder / "servers"

@@ -1,6 +1,4 @@
-"""Benchmark of event streams: the memory for each stream, the delay from an edit to its event, and the effect
-on reads.
-"""
+"""Benchmark of event streams: memory, delay, and effect on reads."""
 
 import selectors
 import socket
@@ -42,7 +40,7 @@ class Crowd:
         self._thread.start()
 
     def open(self, number: int) -> None:
-        """Open `number` streams, a few at a time. Return when all have started."""
+        """Open `number` streams, a few at a time, and wait until all have started."""
         for begun in range(0, number, BATCH):
             for _ in range(min(BATCH, number - begun)):
                 client = socket.create_connection((HOST, self._port), timeout=10)
@@ -54,21 +52,16 @@ class Crowd:
             self.wait(1)
 
     def wait(self, events: int) -> None:
-        """Wait until each stream has sent `events` events, including `welcome`. Raises RuntimeError on
-        timeout.
-        """
         with self._changed:
             if not self._changed.wait_for(lambda: min(self._told.values()) >= events, 30):
                 raise RuntimeError(f"{sum(n < events for n in self._told.values())} streams told too little")
 
     @property
     def told(self) -> int:
-        """The number of events that the slowest stream has sent so far."""
         with self._changed:
             return min(self._told.values())
 
     def close(self) -> None:
-        """Close all streams."""
         self._stop = True
         self._thread.join()
         for client in self._told:
@@ -92,7 +85,7 @@ class Crowd:
 
 
 def measure(root: Path, articles: int, rounds: int) -> None:
-    """Print the memory and delay of event streams, and how they affect reads at the same time."""
+    """Print the memory and delay of event streams, and their effect on reads."""
     most_connections()  # this process needs as many open files
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
@@ -142,7 +135,6 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
 
 
 def _edit(crowd: Crowd, root: Path, number: int) -> float:
-    """Return the seconds from an edit on disk until the last stream has sent the event."""
     time.sleep(0.2)  # Wait until the previous edit has been processed completely.
     told, began = crowd.told, time.perf_counter()
     _write(root, number)
@@ -151,7 +143,6 @@ def _edit(crowd: Crowd, root: Path, number: int) -> float:
 
 
 def _write(root: Path, number: int) -> None:
-    """Change a document's title on disk."""
     path = root / article_path(number)
     lines = path.read_text(encoding="utf-8").split("\n")
     lines[1] = f"title: Edited {number} at {time.time_ns()}"

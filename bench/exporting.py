@@ -15,9 +15,6 @@ POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the speed of three exports: the first export, an export without changes, and an export after one
-    article has changed.
-    """
     rows = [row for articles, root in sites.items() for row in _rows(articles, root)]
     head = ["export", "documents/s", "seconds", "files", "next to writing the same bytes"]
     show("Exporting, every list, page and document", head, rows)
@@ -55,7 +52,6 @@ def _row(name: str, articles: int, took: float, files: int, plain: str = "") -> 
 
 
 def _export(site: Site, target: Path) -> float:
-    """Return how many seconds an export takes."""
     began = time.perf_counter()
     export(site, target, ExportOptions(), _silent)
     return time.perf_counter() - began
@@ -72,7 +68,6 @@ def _files(target: Path) -> dict[str, bytes]:
 
 
 def _write(files: dict[str, bytes], target: Path) -> float:
-    """Return how many seconds it takes only to write the files."""
     began = time.perf_counter()
     for path, body in files.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)

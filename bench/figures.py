@@ -1,6 +1,5 @@
-"""`python -m bench.figures`: draws figures from the last results of `make bench-peers` and `make bench`.
-
-Reads build/bench-peers.json and build/bench.json if they exist, and writes docs/figures/*.svg.
+"""`python -m bench.figures`: draws docs/figures/*.svg from the results of `make bench-peers` and `make
+bench`.
 """
 
 import json
@@ -38,7 +37,7 @@ def main() -> None:
 
 
 def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
-    """Return a bar chart with one bar per server and row, on a logarithmic scale."""
+    """Return a bar chart with a logarithmic scale."""
     values = [row["servers"][name][figure] for row in rows for name in COLOURS]
     scale = _Scale(min(values), max(values), LABELS, WIDTH - 70)
     out, y = [_text(8, 20, title, "head")], 36
@@ -58,9 +57,7 @@ def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 
 def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a line chart on logarithmic scales. Each line shows the median duration of one kind of request
-    by size of the site.
-    """
+    """Return a line chart of durations by size of the site, with logarithmic scales."""
     title = "Growth: median latency of new requests, in ms, by articles"
     sizes = sorted({int(n) for found in grown.values() for n in found})
     values = [value for found in grown.values() for value in found.values()]
@@ -83,9 +80,6 @@ def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _apart(places: list[tuple[float, str]]) -> dict[str, float]:
-    """Return the vertical positions of labels, moved so that they are at least one line of text apart, in the
-    same order.
-    """
     found: dict[str, float] = {}
     last = 20.0
     for y, name in sorted(places):
@@ -105,11 +99,9 @@ class _Scale:
         return self.start + part * (self.end - self.start)
 
     def powers(self) -> list[float]:
-        """The powers of ten on the scale."""
         return [10.0**p for p in range(math.ceil(self.low), math.floor(self.high) + 1)]
 
     def grid(self, top: float, bottom: float) -> list[str]:
-        """Return a line for each power of ten."""
         lines = [
             f'<line x1="{self(p):.1f}" x2="{self(p):.1f}" y1="{top}" y2="{bottom}"/>' for p in self.powers()
         ]

@@ -1,6 +1,4 @@
-"""How the duration of a request increases with the size of the site. The requests are all different, and use
-one connection and one worker.
-"""
+"""How the duration of a request increases with the size of the site."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,11 +13,11 @@ from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = scaled(60)  # number of requests of each kind, after one warm-up request
-_OFTEN = 7919  # a prime number, so that the requests are distributed over the whole site
+REQUESTS = scaled(60)  # of each kind, after a warm-up request
+_OFTEN = 7919  # a prime number, to spread the requests over the site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
-# For each row of the table, the requests. A request is the path of a document, or the parameters for a list.
+# Requests by row of the table: the path of a document, or the parameters for a list.
 KINDS: Mapping[str, Ask] = {
     "one document by its id": lambda s, i: f"/api/articles/{article_id(i * _OFTEN % s.articles)}?",
     "a page of 25": lambda s, i: {"pagination[page]": str(1 + i * _OFTEN % (s.articles // 25))},
@@ -45,10 +43,7 @@ KINDS: Mapping[str, Ask] = {
 
 
 def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
-    """Print and return the median duration of each kind of request for each size of site, in milliseconds.
-
-    The table also contains the ratio of each median to the median for the smallest site.
-    """
+    """Print and return the median duration of each kind of request by size of the site, in ms."""
     found: dict[str, dict[int, float]] = {name: {} for name in KINDS}
     for articles, root in sites.items():
         with bifolio(root, workers=1) as serving:
@@ -65,10 +60,7 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
 
 
 def _far(sizes: Sizes, i: int, sort: str) -> Mapping[str, str]:
-    """Return the parameters for a page of 100 articles, four fifths of the way through a sorted list.
-
-    With 50,000 articles, this is page 400 of 500.
-    """
+    # Four fifths of the way through a sorted list.
     pages = max(1, sizes.articles // 100)
     return {
         "sort": sort,

@@ -1,9 +1,5 @@
-"""Benchmark of the git history: writes with commits, reads of past states, versions of documents, and
-branches.
-
-The history is created with `git fast-import`. Every commit changes two articles. Every tenth commit also
-changes the first article, which therefore has hundreds of versions.
-"""
+"""Benchmark of the git history: writes with commits, past states, versions and branches."""
+# Every commit changes two articles; every tenth one also the first article, which gets hundreds of versions.
 
 import json
 import shutil
@@ -25,7 +21,7 @@ from bench.writing import writing_token
 ARTICLES, COMMITS = scaled(2500, 50), scaled(5000, 60)
 OFTEN = 10  # every tenth commit also changes the first article
 AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
-FIRST = 1_710_000_000  # time of the first of these commits, in seconds; one commit per hour follows
+FIRST = 1_710_000_000  # seconds; one commit per hour follows
 WRITES, READS = scaled(40), scaled(12)
 BRANCH = "next"
 LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
@@ -35,9 +31,7 @@ Row = list[str]
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Create a site with `articles` articles and `commits` commits below `root`, and print all
-    measurements.
-    """
+    """Create a site with a history below `root`, and print all measurements."""
     sites = {mode: root / mode.replace(" ", "") for mode in MODES}
     first = sites["off"]
     first.mkdir(parents=True)
@@ -59,7 +53,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Add commits by several authors to a site. Return the commit ids, beginning with the oldest."""
+    """Add commits by several authors, and return their ids, oldest first."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):
@@ -89,7 +83,6 @@ def _when(number: int) -> int:
 
 
 def _edited(text: str, number: int) -> str:
-    """Return an article with a different title and one changed line in its body."""
     head, _, body = text.rpartition("\n---\n")
     head = "\n".join(f"title: Title {number}" if s.startswith("title:") else s for s in head.split("\n"))
     lines = body.split("\n")
@@ -101,7 +94,7 @@ def _edited(text: str, number: int) -> str:
 
 
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
-    """Measure reads of the history: the first read after a cold start, and the reads after it."""
+    """Measure reads of the history, after a cold start and later."""
     token = writing_token(root)
     shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
@@ -124,7 +117,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
 
 
 def _past(client: "Client", ids: list[str]) -> list[Row]:
-    """Measure reads of past states. For comparison, also measure the same reads of the current state."""
+    """Measure reads of past states and, for comparison, of the current one."""
     now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
     rows = [_row("a list of 25", now)]
     step = max(1, len(ids) // 100)
@@ -150,7 +143,7 @@ def _command(root: Path, more: list[str]) -> float:
 def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
     """Measure writes with and without commits, in alternating turns."""
     taken: dict[str, list[float]] = {}
-    half = articles // 2  # The articles next to this one are changed only on the branch.
+    half = articles // 2  # The articles next to this one change only on the branch.
     with ExitStack() as opened:
         clients = {
             mode: Client(opened.enter_context(bifolio(root, workers=1)), writing_token(root))
@@ -165,7 +158,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
             "Prefer: merge, with another's": off.merge,
             "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
-        for i in range(-3, WRITES):  # The first writes are a warm-up, so they are not measured.
+        for i in range(-3, WRITES):  # The first writes are a warm-up.
             for name, write in kinds.items():
                 seconds = write(f"/api/articles/{article_id(i % articles)}?fields=slug", i)
                 taken.setdefault(name, []).extend([seconds] if i >= 0 else [])
@@ -183,9 +176,7 @@ class Client:
     def ask(
         self, method: str, path: str, data: Mapping[str, Any] | None = None, **headers: str
     ) -> tuple[float, str]:
-        """Send a request. Return its duration in seconds, and the ETag of the response. Raises RuntimeError
-        if the request fails.
-        """
+        """Send a request. Return its duration in seconds and the ETag. Raises RuntimeError."""
         body = json.dumps({"data": data}) if data is not None else None
         began = time.perf_counter()
         self._connection.request(method, path, body, self._headers | headers)
@@ -197,26 +188,18 @@ class Client:
         return taken, answer.headers.get("ETag", "")
 
     def seconds(self, path: str) -> float:
-        """Send a GET request, and return its duration in seconds."""
         return self.ask("GET", path)[0]
 
     def change(self, path: str, number: int) -> float:
-        """Change one article, and return the duration in seconds."""
         return self.ask("PUT", path, {"title": f"Changed {number} {time.time_ns()}"})[0]
 
     def merge(self, path: str, number: int) -> float:
-        """Change a version of an article that a different client has changed since the version was read.
-        Return the duration in seconds, including the merge.
-        """
         _, tag = self.ask("GET", path)
         self.change(path, number)
         summary = {"summary": f"Changed {number} {time.time_ns()}"}
         return self.ask("PUT", path, summary, **{"If-Match": tag, "Prefer": "merge"})[0]
 
     def merge_branch(self, document_id: str, number: int) -> float:
-        """Merge a branch that has changed one article since the last merge. Return the duration
-        in seconds.
-        """
         self.change(f"/api/articles/{document_id}?fields=slug&branch={BRANCH}", number)
         return self.ask("POST", f"/branches/{BRANCH}/merge")[0]
 

@@ -1,8 +1,5 @@
-"""Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`.
-
-Each server runs in one process with four threads, and writes no access log. The empty app does no work: it
-looks up the bytes that Bifolio sent in response to the same request, and sends these bytes.
-"""
+"""Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`."""
+# One process with four threads, and no access log.
 
 import logging
 import multiprocessing
@@ -29,7 +26,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def empty_app(answers: Mapping[str, bytes]) -> App:
-    """Return an app that looks up its responses. In the query, `&n=` and everything after it are ignored."""
+    """Return an app that looks up recorded responses, ignoring `&n=` and what follows."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         query = environ.get("QUERY_STRING", "").partition("&n=")[0]
@@ -41,9 +38,6 @@ def empty_app(answers: Mapping[str, bytes]) -> App:
 
 
 def load_app(kind: str, path: Path) -> App:
-    """Return an app. This is either the empty app with the responses in a file, or Bifolio with the site in a
-    folder.
-    """
     if kind == "empty":
         return empty_app(pickle.loads(path.read_bytes()))
     site = open_site(path, Mode.SERVER, records=False).site
@@ -51,7 +45,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """Run Granian. It handles HTTP in Rust (hyper), and calls the app in Python threads."""
+    # hyper handles HTTP in Rust; Python threads call the app.
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",
@@ -66,10 +60,7 @@ def run_granian(app: App, port: int) -> None:
 
 
 def run_waitress(app: App, port: int) -> None:
-    """Run waitress, a pure Python server. One thread handles input and output, and the other threads call the
-    app.
-    """
-    # Without this, waitress logs every request that has to wait.
+    # waitress would log every request that waits
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     import_module("waitress").serve(app, host=HOST, port=port, threads=THREADS, _quiet=True)
 
@@ -95,7 +86,6 @@ def run_gunicorn(app: App, port: int) -> None:
 
 
 def run_cheroot(app: App, port: int) -> None:
-    """Run Cheroot, CherryPy's pure Python server."""
     import_module("cheroot.wsgi").Server((HOST, port), app, numthreads=THREADS).start()
 
 

@@ -20,9 +20,7 @@ _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageS
 
 
 def measure(root: Path, sizes: Sizes) -> list[list[str]]:
-    """Return the table's rows for one site. They show edits in place, edits that rename a new file over the
-    old one, and git checkouts.
-    """
+    """Return the rows for one site: edits in place, edits by rename, and git checkouts."""
     with bifolio(root) as serving:
         rows = []
         for name, write in (("edit in place", _in_place), ("edit by renaming", _renamed)):
@@ -35,13 +33,12 @@ def measure(root: Path, sizes: Sizes) -> list[list[str]]:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    """Print the table for all sites."""
     note = "The ratio of a checkout is to the time of the git command itself."
     show("Live: until a change on disk is served", ["change", "median", "longest", "ratio"], rows, note)
 
 
 def _edit(serving: Serving, root: Path, i: int, write: Callable[[Path, str], None]) -> float:
-    """Return the seconds from the start of an edit until a response contains the edit."""
+    """Return the seconds from an edit until a response contains it."""
     title = f"Edited {i} by {write.__name__}"
     path = root / article_path(i)
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -111,7 +108,7 @@ def _make_branch(root: Path, changed: int) -> None:
 def _poll(
     serving: Serving, path: str, arrived: Callable[[dict[str, dict[str, dict[str, int]]]], bool]
 ) -> None:
-    """Repeat a request until `arrived` returns True for the response. Raises RuntimeError on timeout."""
+    """Repeat a request until `arrived` accepts the response. Raises RuntimeError on timeout."""
     connection = serving.connect()
     deadline = time.monotonic() + WAIT_S
     while not arrived(json.loads(fetch(connection, path))):

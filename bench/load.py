@@ -1,6 +1,4 @@
-"""Load generator that sends requests as fast as possible, with the program wrk if it is installed, otherwise
-with threads.
-"""
+"""Load generator, with wrk if it is installed and otherwise with threads."""
 
 import shutil
 import subprocess
@@ -15,7 +13,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # at most as many as Bifolio's threads, so that no request waits in a queue
+CONNECTIONS = 4  # not more than Bifolio's threads, so no request waits in a queue
 LONGEST_RUN_S = 60.0
 
 _SCRIPT = """
@@ -47,29 +45,24 @@ class Result:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests to send one after the other. If `unique` is set, each request contains a number that makes it
-    different from all others.
-    """
+    """Requests to send in turn. With `unique`, a number makes each one different."""
 
     paths: Sequence[str]
     unique: bool = False
 
 
 def generator() -> str:
-    """Return the name of the load generator on this machine."""
     return "wrk" if shutil.which("wrk") else "built in (threads of Python: its own limit is low)"
 
 
 def run(
     serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Send requests to a server for some seconds. Each `turn` starts at a different place in the list of
-    requests.
-    """
+    """Send requests for some seconds. Each `turn` starts at another place in the list."""
     start = turn * 1_000_003
     if shutil.which("wrk"):
         result = None
-        # If the machine is so busy that wrk received no response, wrk runs again for twice as long.
+        # On a busy machine, wrk may receive no response.
         while result is None and seconds <= LONGEST_RUN_S:
             result = _run_wrk(serving.port, requests, seconds, start, connections)
             seconds *= 2
@@ -80,9 +73,7 @@ def run(
 
 
 def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connections: int) -> Result | None:
-    """Send requests with wrk. Returns None if no response arrived in time. Raises RuntimeError if some
-    requests failed.
-    """
+    """Send requests with wrk. Returns None without a response in time. Raises RuntimeError."""
     with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
         paths.write_text("\n".join(requests.paths) + "\n")

@@ -22,12 +22,12 @@ from server.storage.files import walk
 from server.storage.git.times import read_times
 from server.storage.store import Store
 
-CHUNK = 250  # number of documents after which it is the other reader's turn
+CHUNK = 250  # documents until the other reader's turn
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of loading, with Bifolio's rate and the baseline's rate in documents per second."""
+    """One step of loading, with the rates of Bifolio and the baseline in documents per second."""
 
     name: str
     rate: float
@@ -36,9 +36,7 @@ class Step:
 
 
 def measure(root: Path) -> list[Step]:
-    """Return the steps of loading one site. All steps run in one process, and each of them is timed
-    separately.
-    """
+    """Return the steps of loading one site, each timed separately."""
     store = _store(root)
     files = sorted(walk(root, store.layout.roots).files)
     n = len(files)
@@ -67,7 +65,7 @@ _LOG = ["git", "log", "-c", "--no-renames", "-z", "--name-only", "--format=%ct",
 
 
 def print_table(measured: dict[int, list[Step]]) -> None:
-    """Print a table for each size of site, and a table that shows how the rates change as the site grows."""
+    """Print a table for each size of site, and one of how the rates change."""
     first = next(iter(measured.values()))
     for articles, steps in measured.items():
         rows = []
@@ -86,8 +84,8 @@ def _store(root: Path) -> Store:
 
 
 def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:
-    """Read the same files in turns with Bifolio's reader and a plain reader. Return the seconds that each
-    reader takes, and the documents.
+    """Read the same files in turns with Bifolio's and a plain reader. Return the seconds of each, and the
+    documents.
     """
     ours = plain = 0.0
     documents = []
@@ -105,7 +103,7 @@ def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[floa
 
 
 def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
-    """Return the median duration of several runs in seconds. If a run is slow, it is the only one."""
+    # If a run is slow, it is the only one.
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 1.5:
         before()

@@ -1,6 +1,4 @@
-"""The language server: time until the first diagnostics, latency of completions while the site is being
-checked, and memory.
-"""
+"""The language server: first diagnostics, completions during a check, and memory."""
 
 import os
 import shutil
@@ -16,7 +14,7 @@ from tests.lsp.client import Client, language_server
 STARTS = scaled(5, 1)
 KEYSTROKES = scaled(300, 10)
 PAUSE_S = 0.05  # between two keystrokes of somebody who types fast
-LONG_PAUSE_S = 1.0  # after every twentieth keystroke; the server then begins to check the site
+LONG_PAUSE_S = 1.0  # keystrokes; the server then begins to check the site
 
 
 def measure(sites: dict[int, Path]) -> None:
@@ -46,7 +44,6 @@ def measure(sites: dict[int, Path]) -> None:
 
 
 def _percentiles(taken: list[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile."""
     taken = sorted(taken)
     return median(taken), taken[min(int(len(taken) * 0.99), len(taken) - 1)]
 
@@ -63,9 +60,7 @@ def _start(root: Path, articles: int) -> tuple[float, float]:
 
 
 def _type(root: Path, articles: int) -> tuple[list[float], list[float], float]:
-    """Return how long each completion and each empty request took, in seconds, and the memory of the server
-    in MB.
-    """
+    """Return the seconds of each completion and each empty request, and the memory in MB."""
     path = article_path(Sizes(articles).articles // 2)
     before, _, after = (root / path).read_text().partition("related:\n")
     line = before.count("\n") + 1

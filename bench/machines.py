@@ -1,9 +1,5 @@
-"""Benchmark of several machines: the duration of a write for each value of `git.push`, the delay until all
-machines show the write, and the rate of reads.
-
-Everything runs on one computer. Three machines (with two workers each), their git remote and PostgreSQL share
-its cores. There is no network between them.
-"""
+"""Benchmark of three machines: writes for each value of `git.push`, their delay, and reads."""
+# Everything runs on one computer without a network between the machines, their git remote and PostgreSQL.
 
 import itertools
 import json
@@ -26,7 +22,7 @@ from tests.postgres import Postgres, postgres
 
 NOTES = 1000
 WRITING_S = scaled_seconds(5)
-# The name of the row, the number of machines that write, and the number of clients per machine.
+# The name of the row, the machines that write, and the clients of each.
 WRITERS = (("one client", 1, 1), ("8 clients of one machine", 1, 8), ("6 clients of three machines", 3, 2))
 SHOWN = scaled(60)  # number of writes whose delay is measured
 WAIT_S = 30.0
@@ -72,9 +68,7 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
 
 
 def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
-    """Return the table rows for one value of `git.push`. They contain the rates of writes, and how soon the
-    other machines show a write.
-    """
+    """Return the rows for one value of `git.push`: rates of writes, and their delay elsewhere."""
     with _machines(database, push) as cluster:
         rows = [
             [f"`{push}`", name, *_rate(cluster.machines[:machines], clients)]
@@ -92,11 +86,8 @@ def _spread(seconds: list[float]) -> tuple[str, str]:
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:
-    """Return the number of writes per second, their durations, and the number of responses with the status
-    503.
-
-    Each client writes to different documents.
-    """
+    """Return writes per second, their durations, and the number of 503 responses."""
+    # Each client writes to documents of its own.
     taken: list[float] = []
     refused: list[int] = []
     end = time.perf_counter() + WRITING_S
@@ -109,7 +100,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
             answer = ask(machine, "PUT", f"/api/notes/n{note}", {"data": {"text": f"{client} {number}"}})
             if answer.status == 200:
                 taken.append(time.perf_counter() - began)
-            elif answer.status == 503:  # The write timed out, because other machines always pushed first.
+            elif answer.status == 503:  # Other machines always pushed first.
                 refused.append(number)
             else:
                 raise RuntimeError(f"{answer.status} {answer.body}")
@@ -124,7 +115,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
 
 
 def _shown(cluster: Cluster, number: int) -> float:
-    """Return the seconds from the start of a write on one machine until all machines show it."""
+    """Return the seconds from a write on one machine until all show it."""
     text = f"shown {number}"
     began = time.perf_counter()
     writer = cluster.machines[number % 3]
@@ -142,9 +133,7 @@ def _shown(cluster: Cluster, number: int) -> float:
 
 
 def _read(database: Postgres) -> None:
-    """Print the number of reads per second through nginx, first with one machine and then with three
-    machines.
-    """
+    """Print reads per second through nginx, with one machine and with three."""
     with _machines(database, "before") as cluster:
         behind = {"one machine": cluster.machines[:1], "three machines": cluster.machines}
         best: dict[str, Result] = {}

@@ -1,6 +1,4 @@
-"""Memory of the worker process, depending on the size of the content, and after a large number of different
-queries.
-"""
+"""Memory of the worker process by size of the content, and after many queries."""
 
 from collections.abc import Mapping
 from itertools import permutations
@@ -15,14 +13,12 @@ from server.api import caching
 from server.index import fragments, orders
 
 FLOOD = scaled(20_000, 20)  # number of different queries
-LONG = 32_000  # length of each query in characters; the limit is 32,768
+LONG = 32_000  # characters in each query; the limit is 32,768
 _ORDERS = [",".join(names) for names in permutations(("title", "slug", "summary", "publishedOn", "featured"))]
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print a row for each site. The first site is empty, so its row shows how much memory the process itself
-    needs.
-    """
+    # The first site is empty, for the memory of the process itself.
     rows, bare = [], 0
     for articles, root in sites.items():
         with bifolio(root) as serving:
@@ -39,7 +35,7 @@ def measure(sites: Mapping[int, Path]) -> None:
 
 
 def measure_flood(root: Path, articles: int) -> None:
-    """Print a worker's memory after many long queries of all kinds, no two of which are the same."""
+    """Print a worker's memory after many long and different queries."""
     with bifolio(root, workers=1) as serving:
         connection = serving.connect()
         for i in range(60):

@@ -1,4 +1,4 @@
-"""Time of git's merge driver: for one file, and in `git merge` with and without the driver."""
+"""Time of git's merge driver, and of `git merge` with and without it."""
 
 import os
 import shlex
@@ -64,7 +64,7 @@ def _change(folder: Path, count: int) -> None:
 
 
 def _merge(folder: Path, *, driver: bool) -> float:
-    """Merge the branches, and return the duration in seconds. Afterwards, undo the merge."""
+    """Merge the branches, undo that, and return the seconds of the merge."""
     attributes = folder / ".git/info/attributes"
     if driver:
         install(folder)

@@ -1,4 +1,4 @@
-"""Content types of the measured sites: the content type for articles, and those to which articles refer."""
+"""Content types of the measured sites."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ _COMPONENTS: dict[str, dict[str, Any]] = {
     "shared/quote": {"body": {"type": "text"}, "attribution": {"type": "string"}},
     "shared/callout": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# plural → (singular, relation to articles, the articles' attribute on the other side of this relation)
+# plural → (singular, relation to articles, its other side)
 REFERRED = {
     "authors": ("author", "oneToMany", "author"),
     "categories": ("category", "oneToMany", "category"),
@@ -19,7 +19,6 @@ REFERRED = {
 
 
 def write_types(root: Path) -> None:
-    """Write the folder content-types/ of a site."""
     for place, attributes in _COMPONENTS.items():
         _write(root / "content-types/components" / f"{place}.json", {}, attributes)
     for plural, (singular, kind, mirrored) in REFERRED.items():

@@ -1,10 +1,6 @@
-"""Quality of the search ranking for questions whose correct results are known, compared with SQLite FTS5.
-
-The pages are real documentation, which is not part of the repository. `--docs` or BIFOLIO_ASTRO_DOCS
-specifies a folder or .tar.gz file that contains `en/`, `fr/` and `de/` with the documentation of Astro. The
-questions were written before anything was measured. They are based on page titles and on the usual names for
-the subjects of the pages.
-"""
+"""Quality of search ranking for questions with known results, compared with SQLite FTS5."""
+# The pages are the documentation of Astro, outside the repository (`--docs`, BIFOLIO_ASTRO_DOCS). The
+# questions were written before anything was measured.
 
 import json
 import sqlite3
@@ -111,9 +107,7 @@ def _make_site(folder: Path, docs: Path) -> Site:
 
 
 def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
-    """Return a database that contains the same texts in SQLite's full-text index. SQLite's stemmer is used,
-    and accents are removed.
-    """
+    """Return a database with the same texts in SQLite's full-text index, stemmed and without accents."""
     database = sqlite3.connect(file or ":memory:", check_same_thread=False)
     database.execute(
         "CREATE VIRTUAL TABLE pages USING fts5(key UNINDEXED, locale UNINDEXED, title, body,"
@@ -132,7 +126,7 @@ def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
     return database
 
 
-# returns the documentIds for a locale and a query, with the best result first
+# documentIds for a locale and a query, best first
 Ask = Callable[[str, str], list[str]]
 
 
@@ -149,9 +143,6 @@ def _bifolio(site: Site) -> Ask:
 
 
 def match(text: str, *, every: bool = True) -> str:
-    """Convert a question to a query for FTS5. If `every` is set, it matches texts with all words, otherwise
-    texts with any of the words.
-    """
     return (" AND " if every else " OR ").join(f'"{word}"' for word in split(text))
 
 

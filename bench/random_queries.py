@@ -1,6 +1,4 @@
-"""Random queries of all kinds that a client can send. `bench.worst` uses them to search for expensive
-queries.
-"""
+"""Random queries, among which `bench.worst` searches for expensive ones."""
 
 import random
 from collections.abc import Callable
@@ -9,7 +7,7 @@ from urllib.parse import quote
 
 from bench.sites import WORDS
 
-LEVELS = 18  # maximum length of a path through relations; the query's other levels are needed for brackets
+LEVELS = 18  # steps of a path through relations; brackets need the other levels
 MOST_PARTS = 900
 RELATIONS = {
     "articles": {"author": "authors", "category": "categories", "tags": "tags", "related": "articles"},
@@ -39,19 +37,17 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """The parts of a query string, and the plural API id of a content type (or a different path)."""
+    """A query string and a plural API id, or another path."""
 
     target: str
     parts: tuple[str, ...]
 
     @property
     def path(self) -> str:
-        """The path of the request."""
         return self.target if self.target.startswith("/") else f"/api/{self.target}"
 
     @property
     def string(self) -> str:
-        """The query string."""
         return "&".join(quote(part, safe="[]$=:,.*_-") for part in self.parts)
 
 
@@ -63,14 +59,11 @@ class Chance:
         self.pick = self._random.choice
 
     def query(self) -> Query:
-        """Return a query with one to eight parts."""
         target = self.pick(_TARGETS)
         return Query(target, tuple(self._part(target) for _ in range(self.pick([1, 2, 4, 8]))))
 
     def changed(self, query: Query) -> Query:
-        """Return a changed copy of the query. One part is removed, a few parts are added, or very many parts
-        of one kind are added.
-        """
+        """Return a copy of the query with a part removed, or with a few or very many added."""
         parts, how = list(query.parts), self.pick(["less", "more", "more", "many"])
         if how == "less":
             parts.remove(self.pick(parts))
@@ -103,7 +96,6 @@ class Chance:
         return " ".join(self._random.choices(WORDS, k=self.pick(counts))) + self.pick(["", "", "zz"])
 
     def _steps(self, target: str, counts: list[int]) -> tuple[list[str], str]:
-        """Return a path through relations, and the content type to which the path leads."""
         steps = []
         for _ in range(self.pick(counts)):
             steps.append(self.pick(list(RELATIONS[target])))

@@ -1,6 +1,4 @@
-"""The requests that are measured. For each kind, there is one request to repeat, and a list of different
-requests.
-"""
+"""The requests that are measured: one to repeat, and different ones, of each kind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,5 +54,5 @@ def cases(sizes: Sizes) -> list[Case]:
 
 
 def _list(parameters: Mapping[str, str]) -> str:
-    """Return the path of a list request. Brackets are percent-encoded, as clients send them."""
+    # Clients percent-encode brackets.
     return "/api/articles?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in parameters.items())

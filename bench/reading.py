@@ -1,6 +1,4 @@
-"""Benchmark of reads: requests per second and latency, compared with an empty app that sends exactly the same
-bytes.
-"""
+"""Benchmark of reads, compared with an empty app that sends the same bytes."""
 
 import pickle
 from collections.abc import Sequence
@@ -21,27 +19,21 @@ SECONDS = scaled_seconds(1)  # duration of one turn; the servers take turns
 
 @dataclass(frozen=True)
 class Row:
-    """Measurements for one kind of request: the size of the response, and the results of each turn for
-    Bifolio and for the empty app.
-    """
+    """Results for one kind of request, in each turn of Bifolio and of the empty app."""
 
     case: Case
     bytes: float
     turns: Sequence[tuple[Result, Result]]
 
     def ratio(self) -> float:
-        """Bifolio's rate divided by the empty app's rate (the median of all turns)."""
         return median(ours.rate / empty.rate for ours, empty in self.turns)
 
     def cost_ms(self) -> float:
-        """The time in milliseconds that Bifolio adds to the empty app's time for one response."""
         return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
 
 
 def measure(root: Path, sizes: Sizes, rounds: int) -> None:
-    """Measure every kind of request on one site. Print two tables: one for different requests and one for
-    repeated requests.
-    """
+    """Measure reads of one site, and print tables for different and for repeated requests."""
     with ExitStack() as stack:
         ours = stack.enter_context(bifolio(root))
         asked = cases(sizes)

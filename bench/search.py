@@ -1,11 +1,6 @@
-"""`python -m bench search`: the time for building the index and for searches, compared with `_q` and SQLite
-FTS5.
-
-The documents have 300 words each, from a vocabulary of 20,000 words. The words have the frequencies of
-natural language: the most frequent word occurs a hundred times as often as the hundredth. A measured search
-includes everything except the network: parsing, finding, highlighting, and JSON for 25 documents per page.
-FTS5 also counts, ranks and highlights matches.
-"""
+"""`python -m bench search`: the time for indexing and searching, compared with `_q` and SQLite FTS5."""
+# Documents have 300 of 20,000 words, with the frequencies of natural language. A search includes everything
+# except the network.
 
 import json
 import os
@@ -46,7 +41,7 @@ _TYPE = {
     "info": {"singularName": "page", "pluralName": "pages", "displayName": "Page"},
     "attributes": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# Queries. A number is a word's rank by frequency; 0 is the most frequent word.
+# Queries by the ranks of words; 0 is the most frequent word.
 Words = Sequence[str]
 Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # (name, query, the same query for FTS5)
 ASKED: Sequence[Asked] = (
@@ -61,7 +56,7 @@ ASKED: Sequence[Asked] = (
 
 
 def measure(folder: Path, docs: str | None, *, full: bool) -> None:
-    """Measure the speed at every size. Also measure the quality, if the pages for it are available."""
+    """Measure the speed at every size and, if its pages are available, the quality."""
     sizes = (*SIZES, LARGEST) if full else SIZES
     words = _vocabulary()
     built, asked = [], []
@@ -135,7 +130,7 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 
 
 def _feed(site: Site) -> tuple[float, float]:
-    """Update the index. Return the elapsed time and the processor time, both in seconds."""
+    """Update the index. Return the elapsed and the processor time in seconds."""
     began, used = time.perf_counter(), _used()
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -147,14 +142,11 @@ def _feed(site: Site) -> tuple[float, float]:
 
 
 def _used() -> float:
-    """Return the processor time of this process and its finished children, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _freshness(site: Site, root: Path) -> str:
-    """Return the delay from a change to a file until the index contains the change. The result is the median
-    and the maximum for EDITS changes.
-    """
+    """Return the delay from an edit until it is indexed: median and maximum, in seconds."""
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
     sync = Sync(site, Timing())
     runner = Runner([sync])

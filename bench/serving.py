@@ -28,11 +28,9 @@ class Serving:
     pid: int
 
     def connect(self) -> http.client.HTTPConnection:
-        """Return a new keep-alive connection."""
         return http.client.HTTPConnection(HOST, self.port, timeout=30)
 
     def get(self, path: str) -> bytes:
-        """Return the body of a response. Raises RuntimeError for any status other than 200."""
         connection = self.connect()
         try:
             return fetch(connection, path)
@@ -40,9 +38,7 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        """Return the resident memory of the largest child process in bytes. If there are no child processes,
-        return the memory of the server process.
-        """
+        # Without child processes, the server process.
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
         below = {self.pid}
@@ -53,9 +49,6 @@ class Serving:
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
-    """Send a GET request on a connection and return the response's body. Raises RuntimeError for any status
-    other than 200.
-    """
     connection.request("GET", path)
     answer = connection.getresponse()
     body = answer.read()
@@ -69,8 +62,7 @@ def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
     """Context manager: run `bifolio serve` for a site."""
     port = free_port()
     options = ["--workers", str(workers)] if workers else []
-    # With a small BENCH_SHARE, figures are meaningless, so a process that the tests prepare is forked to save
-    # time.
+    # In small runs, figures are meaningless, so a process that the tests prepare is forked.
     process = start(root, port, *options, output=subprocess.DEVNULL, real=SHARE == 1)
     with _stopped(process, port) as serving:
         yield serving
@@ -80,9 +72,7 @@ def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
 def hosted(
     server: str, kind: str, path: Path, packages: Path | None = None, workers: int | None = None
 ) -> Iterator[Serving]:
-    """Context manager: run an app on one of the compared servers. `packages` is the folder in which the
-    server is installed.
-    """
+    """Context manager: run an app on a compared server, whose packages are in `packages`."""
     port = free_port()
     command = [sys.executable, "-m", "bench.host", server, str(port), kind, str(path)]
     environment = {"PYTHONPATH": str(packages)} if packages else {}
@@ -96,9 +86,6 @@ def hosted(
 def running(
     command: list[str], port: int, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Iterator[Serving]:
-    """Context manager: start a server with a command, wait until it listens on the port, and stop it at the
-    end.
-    """
     surroundings = {**os.environ, **(environment or {})}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=surroundings, cwd=folder, text=True)
     with _stopped(process, port) as serving:
@@ -107,7 +94,7 @@ def running(
 
 @contextmanager
 def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
-    """Context manager: wait until a process listens on the port, and stop the process at the end."""
+    """Context manager: wait until a process listens, and stop it at the end."""
     try:
         _wait(process, port)
         yield Serving(port, process.pid)
@@ -120,7 +107,7 @@ def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
 
 
 def _wait(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until a process listens on the port. Raises RuntimeError if the process ends instead."""
+    """Wait until a process listens on the port. Raises RuntimeError if it ends."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

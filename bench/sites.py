@@ -1,9 +1,4 @@
-"""Creates the measured sites. They contain the same files on every machine, and each site is in a separate
-folder.
-
-Articles are Markdown files of about 2 kB with typical front matter: an author, a category, tags, a component,
-a dynamic zone, and relations to other articles.
-"""
+"""Creates the measured sites, with the same files on every machine."""
 
 import os
 import random
@@ -23,31 +18,25 @@ WORDS = _WORDS.split()
 
 @dataclass(frozen=True)
 class Sizes:
-    """The number of documents of each content type, which depends on the number of articles."""
+    """The number of documents of each type, depending on the number of articles."""
 
     articles: int
 
     @property
     def authors(self) -> int:
-        """The number of authors, which is one for every fifty articles."""
         return max(5, self.articles // 50)
 
     @property
     def categories(self) -> int:
-        """The number of categories, which is twelve in every site."""
         return 12
 
     @property
     def tags(self) -> int:
-        """The number of tags, which is one for every forty articles. Each article has three tags."""
         return max(10, self.articles // 40)
 
 
 def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
-    """Create a site with `articles` articles at `root`. The site is a git repository with a short history.
-
-    If `small` is set, articles have 200 bytes instead of 2 kB.
-    """
+    """Create a site in git with `articles` articles of 2 kB or, if `small`, 200 bytes."""
     sizes, chance = Sizes(articles), random.Random(articles)
     write_types(root)
     grants = "".join(f"    {name}: [find, findOne]\n" for name in ("article", "author", "category", "tag"))
@@ -71,12 +60,10 @@ def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
 
 
 def article_path(i: int) -> str:
-    """Return the path of an article's file, relative to the site."""
     return f"content/articles/{2000 + i % 25}/article-{i:05d}.md"
 
 
 def article_id(i: int) -> str:
-    """Return an article's documentId."""
     return f"{2000 + i % 25}--article-{i:05d}"
 
 
@@ -132,10 +119,7 @@ createdAt: 2024-01-01T08:00:00.000Z
 
 
 def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
-    """Run git in a site, and return its output. The user's git configuration is ignored.
-
-    `given` is passed to git as standard input.
-    """
+    """Run git in a site without the user's configuration, and return its output. `given` is its input."""
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "Bench", f"GIT_{who}_EMAIL": "bench@example.org"}
@@ -147,7 +131,6 @@ def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b
 
 
 def content_bytes(root: Path) -> int:
-    """Return the total size of a site's documents in bytes."""
     return sum(path.stat().st_size for path in (root / "content").rglob("*") if path.is_file())
 
 

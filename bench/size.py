@@ -1,9 +1,6 @@
-"""Benchmark of whole sites of several sizes: starts, memory, searches, and a changed content type.
-
-The table has a column for each size. To show how fast the machine is, it contains the time that libyaml takes
-to parse the front matter. The server has two workers. Memory is the proportional set size (PSS), which counts
-shared memory only once. Memory and processor time are read from /proc, so this benchmark runs only on Linux.
-"""
+"""Benchmark of whole sites of several sizes: starts, memory, searches, and a changed type."""
+# The time of libyaml shows how fast the machine is. Memory is the proportional set size (PSS). Everything is
+# read from /proc, so this needs Linux.
 
 import json
 import os
@@ -22,8 +19,8 @@ from bench.sites import WORDS
 from bench.tables import show, size
 
 WORKERS = 2
-SEARCHES = scaled(12)  # number of searches of each kind, after a warm-up search
-# Background work is treated as finished if the processes were idle for this time.
+SEARCHES = scaled(12)  # of each kind, after a warm-up search
+# Without processor time for this long, background work is finished.
 QUIET_S = scaled_seconds(4)
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -33,9 +30,6 @@ Cells = dict[str, str]  # The keys are the names of the measurements.
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print one table for all sites. `sites` maps a number of articles to a site with this number. The caches
-    of the sites are deleted.
-    """
     columns = [_measure_site(root) for root in sites.values()]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     show("Sites of several sizes", ["articles", *(f"{articles:,}" for articles in sites)], rows)
@@ -53,7 +47,6 @@ def _measure_site(root: Path) -> Cells:
 
 
 def _load_front_matter(root: Path) -> float:
-    """Read all articles and parse their front matter. Return the processor time in seconds."""
     before = time.process_time()
     for path in (root / "content").rglob("*.md"):
         yaml.load(path.read_text().split("---\n", 2)[1], yaml.CSafeLoader)
@@ -91,7 +84,7 @@ def _use(serving: Serving) -> Cells:
 
 
 def _change(serving: Serving, path: Path) -> Cells:
-    """Add an attribute to the articles' content type, and wait until all workers serve the change."""
+    """Add an attribute to articles, and wait until all workers serve it."""
     text = path.read_text()
     changed = json.loads(text)
     changed["attributes"]["added"] = {"type": "string"}
@@ -114,14 +107,12 @@ def _change(serving: Serving, path: Path) -> Cells:
 
 
 def _rest(serving: Serving) -> None:
-    """Wait until the server's background processes have finished their work."""
     time.sleep(QUIET_S)
     while len(_processes(serving.pid)) > 2 + WORKERS:
         time.sleep(0.1)
 
 
 def _memory(serving: Serving) -> str:
-    """Return the memory (PSS) of all processes of a server."""
     return size(sum(_numbers(f"/proc/{pid}/smaps_rollup")["Pss"] for pid in _processes(serving.pid)) * 1024)
 
 
@@ -131,28 +122,22 @@ def _numbers(path: str) -> dict[str, int]:
 
 
 def _processes(pid: int) -> list[int]:
-    """Return the ids of a process and its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(other for child in children for other in _processes(int(child)))]
 
 
 def _cpu(pid: int) -> float:
-    """Return the processor time in seconds of a process and its descendants. Descendants that have ended are
-    included.
-    """
     return sum(sum(_ticks(one)) for one in _processes(pid)) / TICKS
 
 
 def _ticks(pid: int) -> list[int]:
-    """Return the user and system time of a process and of its ended children, in clock ticks."""
     return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 
 def _cpu_of(serving: Serving, work: Callable[[], object]) -> float:
-    """Do some work. Return the processor time in seconds that the server's threads used in the meantime."""
+    """Do some work, and return the processor seconds of the server's threads."""
 
     def used() -> int:
-        """Return the processor time of all threads in nanoseconds, as reported in /proc."""
         found = 0
         for pid in _processes(serving.pid):
             for task in Path(f"/proc/{pid}/task").iterdir():

@@ -1,6 +1,4 @@
-"""Time from the start command to the first response. A cold start has no caches; before a warm start, nothing
-has changed.
-"""
+"""Time from the start command to the first response, with and without caches."""
 
 import shutil
 import sys
@@ -17,7 +15,7 @@ STARTS = scaled(3, 1)
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the median duration of a few cold and warm starts, for each site."""
+    """Print the median duration of cold and warm starts."""
     rows = []
     for articles, root in sites.items():
         cold, warm = [], []

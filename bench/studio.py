@@ -1,8 +1,4 @@
-"""Benchmark of the studio in Debian's chromium: the time to the first paint, and the time to open lists and
-forms.
-
-The browser's cache is empty at the first visit. Later visits use what is in the cache.
-"""
+"""Benchmark of the studio in chromium: the first paint, and the time to open lists and forms."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,7 +34,7 @@ async ([link, shown, count, later]) => {
 }
 """
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
-OPENING = {  # for each name: (start page, link to click, what to wait for)
+OPENING = {  # name: (start page, link to click, what to wait for)
     f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
@@ -69,7 +65,7 @@ def _painted(studio: Studio, browser: Any, signed_in: Any) -> dict[str, list[flo
 
 
 def _first_visit(studio: Studio, browser: Any, signed_in: Any) -> float:
-    # Close the page, because open pages would slow down the next one.
+    # Open pages would slow down the next one.
     page = _page(browser, signed_in)
     painted = _paint(page, studio, "")
     page.context.close()
@@ -117,7 +113,7 @@ def _show(title: str, what: str, measured: dict[str, list[float]]) -> None:
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    # The package comes from the extra `studio`, which only this benchmark needs.
+    # from the extra `studio`
     with import_module("playwright.sync_api").sync_playwright() as running:
         launched = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield launched
@@ -126,11 +122,7 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """Context manager: serve the repository's site, with additional articles and with two content types that
-    have 60 attributes each.
-
-    One in ten articles is a draft.
-    """
+    """Context manager: serve the repository's site with more articles and two types with 60 attributes."""
     studio = Studio(folder)
     add_articles(studio)
     define_large(studio)

@@ -5,7 +5,7 @@ from statistics import median, quantiles
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
-    """Print one table. The first column contains text, and all others contain numbers."""
+    """Print a table. All columns but the first contain numbers."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     print(f"\n### {title}\n")
     print(_line(head, widths))
@@ -25,24 +25,21 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def count(value: float) -> str:
-    """Format a number with three significant digits and thousands separators."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def size(value: float) -> str:
-    """Format bytes as kB or MB."""
     return f"{value / 1e6:.1f} MB" if value >= 1e6 else f"{value / 1e3:.1f} kB"
 
 
 def ratio(value: float) -> str:
-    """Format a factor."""
     return f"{value:.2f} ×"
 
 
 def median_and_p99(taken: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile. In the smallest runs, `taken` contains only one value."""
+    # In the smallest runs, `taken` can contain a single value.
     if len(taken) < 2:
         return taken[0], taken[0]
     return median(taken), quantiles(taken, n=100)[98]

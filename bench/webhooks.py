@@ -1,4 +1,4 @@
-"""Benchmark of webhooks: the delay until a receiver is notified of a change, and deliveries per second."""
+"""Benchmark of webhooks: the delay of a notification, and deliveries per second."""
 
 import json
 import os
@@ -16,8 +16,8 @@ from bench.sites import article_path, make_site
 from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
-EDITS = scaled(100)  # number of changes that are made one after the other
-AT_ONCE = scaled(900)  # number of documents that change together; a larger change would become a single event
+EDITS = scaled(100)  # one after the other
+AT_ONCE = scaled(900)  # a larger change would become a single event
 WAIT_S = 60.0
 
 
@@ -33,7 +33,6 @@ class Receiver(ThreadingHTTPServer):
         self.changed = threading.Condition()
 
     def wait(self, title: str) -> float:
-        """Wait until a title has arrived. Return the time of arrival. Raises RuntimeError on timeout."""
         with self.changed:
             if not self.changed.wait_for(lambda: title in self.titles, WAIT_S):
                 raise RuntimeError(f"{title} was not delivered")
@@ -83,7 +82,6 @@ def _receiving() -> Iterator[Receiver]:
 
 
 def _edit(receiver: Receiver, root: Path, number: int) -> float:
-    """Edit a document on disk. Return the seconds until the receiver is notified."""
     time.sleep(0.15)
     title = f"Edited {number}"
     began = time.perf_counter()
@@ -92,7 +90,6 @@ def _edit(receiver: Receiver, root: Path, number: int) -> float:
 
 
 def _rate(receiver: Receiver, root: Path) -> float:
-    """Change many documents at the same time. Return the number of deliveries per second."""
     for number in range(AT_ONCE):
         _write(root, number, f"Again {number}")
     last = max(receiver.wait(f"Again {number}") for number in range(AT_ONCE))

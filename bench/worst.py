@@ -1,9 +1,5 @@
-"""`python -m bench worst`: searches for the most expensive queries that any client can send.
-
-The search starts with random queries in this process, and repeatedly changes the most expensive ones. After
-the search, eight clients send the worst queries to a server at the same time, while the requests of another
-client are timed.
-"""
+"""`python -m bench worst`: searches for the most expensive queries that a client can send."""
+# It starts with random queries, and repeatedly changes the most expensive ones.
 
 import threading
 import time
@@ -25,16 +21,14 @@ from server.service.opening import Mode, open_site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = scaled(20)  # number of queries that are changed again in each round
+BEST = scaled(20)  # changed again in each round
 RANDOM = scaled(150)  # number of random queries at the start
 ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Cost(NamedTuple):
-    """Cost of one query: processor time in seconds, peak memory in bytes, and size of the
-    response in bytes.
-    """
+    """Cost of one query: processor time in seconds, peak memory and response size in bytes."""
 
     seconds: float
     memory: int
@@ -43,14 +37,12 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Measures queries in this process. Queries are processed as in a worker, but the caches are emptied
-    before each query.
-    """
+    """Measures queries in this process, with empty caches."""
 
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
-        # warm-up: texts are joined for searching when they are first needed
+        # Texts are joined for searching when first needed.
         for column in ("title", "slug", "summary", "body"):
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
 
@@ -68,7 +60,6 @@ class Costs:
 
 
 def _told(statuses: list[str]) -> "StartResponse":
-    """Return a WSGI callback that adds the status to a list."""
 
     def start(status: str, headers: object, failure: object = None) -> Callable[[bytes], None]:
         statuses.append(status)
@@ -78,7 +69,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
-    """Print the worst queries, and how long another client has to wait while these queries are sent."""
+    """Print the worst queries, and how long others wait meanwhile."""
     worst = search(Costs(root), queries)
     rows = [
         [
@@ -96,9 +87,7 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
-    """Return the most expensive queries. Queries that need the most time alternate with queries that need the
-    most memory.
-    """
+    """Return the slowest queries and those with the most memory, alternating."""
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
         query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])
@@ -122,9 +111,7 @@ def _memory(name: str) -> int:
 
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
-    """Print the latency of simple requests, first without load, then while eight clients send the worst
-    queries.
-    """
+    """Print the latency of simple requests, alone and while eight clients send the worst queries."""
     with bifolio(root, workers=2) as serving:
         ended = threading.Event()
         alone = _timed(serving, Sizes(articles))
@@ -149,7 +136,7 @@ def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
 
 
 def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
-    """Return the median, 99th percentile and maximum latency of requests on one connection, in seconds."""
+    """Return the median, 99th percentile and maximum latency on one connection, in seconds."""
     taken, end, number = [], time.monotonic() + CROWD_S, 0
     while time.monotonic() < end:
         number += 1

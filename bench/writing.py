@@ -1,6 +1,4 @@
-"""Benchmark of writes through the API, with every byte flushed to disk. Writes are measured for each size of
-site, and while other clients read.
-"""
+"""Benchmark of writes through the API, flushed to disk."""
 
 import http.client
 import json
@@ -23,7 +21,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the duration of a create and an update for each size of site, and how writes affect readers."""
+    """Print the duration of writes by size of the site, and their effect on readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
@@ -44,7 +42,7 @@ def measure(sites: dict[int, Path]) -> None:
 
 
 def _committed(root: Path, sizes: Sizes) -> None:
-    """Print the duration of writes if each write is committed, compared with writes without commits."""
+    """Print the duration of writes with and without commits."""
     rows = []
     settings = root / "site.yaml"
     before = settings.read_text()
@@ -71,7 +69,7 @@ def writing_token(root: Path) -> str:
 
 
 def _synced(root: Path) -> float:
-    """Write one small file to the same disk and flush it. Return the duration in seconds."""
+    """Write one small file to the disk, and return the seconds."""
     path = root / "synced.tmp"
     began = time.perf_counter()
     with path.open("wb") as file:
@@ -111,7 +109,7 @@ def _path(i: int, sizes: Sizes) -> str:
 def send(
     connection: http.client.HTTPConnection, token: str, method: str, path: str, data: dict[str, Any]
 ) -> float:
-    """Return the duration of one write in seconds. Raises RuntimeError if it was rejected."""
+    """Return the seconds of one write. Raises RuntimeError if it was rejected."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     began = time.perf_counter()
     connection.request(method, path, json.dumps({"data": data}), headers)
@@ -123,7 +121,7 @@ def send(
 
 
 def _beside(root: Path, token: str, sizes: Sizes) -> None:
-    """Print the latency of different reads, with and without writes at the same time."""
+    """Print the latency of reads, with and without writes."""
     with bifolio(root) as serving:
         alone = _reads(serving, sizes)
         stop = threading.Event()

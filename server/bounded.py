@@ -1,6 +1,4 @@
-"""A cache with a size limit in bytes, and a mutex that clients acquire in turn. Only a limited number of
-requests can wait for the mutex.
-"""
+"""A cache with a size limit in bytes, and a mutex with a bounded queue."""
 
 import sys
 import threading
@@ -17,11 +15,11 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache whose total size in bytes is limited.
-
-    `size(key, value)` estimates the size of an entry in bytes. A value that is larger than the limit is not
-    stored.
+    """Thread-safe LRU cache with a limit on its total size in bytes. `size(key, value)` estimates the size of
+    one item.
     """
+
+    # A value larger than the limit is not stored.
 
     __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
 
@@ -32,11 +30,8 @@ class Cache(Generic[K, V]):
         self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value stored under a key, or None if the cache does not contain the key.
-
-        The lookup holds a lock, which takes 0.3 µs: Python can switch threads while it compares keys, and
-        another thread must not change the OrderedDict at that time.
-        """
+        # The lock takes 0.3 µs. Without it, another thread could change the OrderedDict while Python compares
+        # keys.
         with self._lock:
             kept = self._kept.get(key)
             if kept is None:
@@ -45,9 +40,7 @@ class Cache(Generic[K, V]):
             return kept[1]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value under a key, then evict the least recently used entries until the size is within the
-        limit.
-        """
+        """Store a value, then evict the least recently used ones until the cache is within its limit."""
         size = self._size(key, value)
         with self._lock:
             self._drop(key)
@@ -58,18 +51,15 @@ class Cache(Generic[K, V]):
                 self.bytes -= self._kept.popitem(last=False)[1][0]
 
     def remove(self, key: K) -> None:
-        """Remove a key if it is present."""
         with self._lock:
             self._drop(key)
 
     def items(self) -> list[tuple[K, V]]:
-        """Return all (key, value) pairs."""
         with self._lock:
             kept = list(self._kept.items())
         return [(key, value) for key, (_, value) in kept]
 
     def clear(self) -> None:
-        """Remove all entries."""
         with self._lock:
             self._kept.clear()
             self.bytes = 0
@@ -84,11 +74,8 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Estimate the size in bytes of a cache key that consists of strings, numbers and nested tuples.
-
-    If a key contains a set, it is a set of permissions. Its elements are not counted, because many keys share
-    the same set.
-    """
+    """Estimate the size in bytes of a cache key of strings, numbers and nested tuples."""
+    # The elements of a set are not counted: it is a set of permissions, which many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
         for part in value:
@@ -98,19 +85,15 @@ def size_of(value: Hashable) -> int:
 
 # --- clients ----------------------------------------------------------------------------------------
 
-# Providers assign at least a /64 network to each customer, so all addresses in such a network are treated as
-# one client.
+# Providers give each customer at least a /64 network, so its addresses count as one client.
 NETWORK_BITS = 64
 
 
 # If there is a rate limit, the cache saves 3.7 of the 56 µs for a read through a proxy.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the network to which a client's IP address belongs. All addresses in this network are treated as
-    one client.
-
-    For an IPv6 address, this is the /64 network that contains the address. For an IPv4 address, it is the
-    address itself. A string that is not an IP address is returned unchanged.
+    """Return the /64 network of an IPv6 address, or an IPv4 address itself. Other strings are returned
+    unchanged.
     """
     try:
         found = ip_address(address)
@@ -128,14 +111,11 @@ _thread = _Thread()
 
 
 def work_for(address: str) -> None:
-    """Store the address of the client whose request the current thread is handling."""
     _thread.address = address
 
 
 def current_client() -> str:
-    """Return the network (see `network_of`) of the client whose request the current thread is handling, or ""
-    if it is not handling a request.
-    """
+    """Return the network of the client whose request this thread is handling, or "" outside a request."""
     return network_of(_thread.address)
 
 
@@ -143,19 +123,17 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue. If requests from several clients are waiting, the clients take turns.
+    """Mutex with a bounded queue, in which the waiting clients take turns."""
 
-    A single client can't block the others by filling the queue. If the queue is full and a request arrives
-    from a client with few waiting requests, room is made for it: the newest request from the client with the
-    most waiting requests is rejected.
-    """
+    # If the queue is full, the client with the most waiting requests makes room, so no client can block the
+    # others.
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
         """Create a free mutex.
 
-        - `purpose` completes the error message "Too many requests at once …".
+        - `purpose` completes the error message "Too many requests that …".
         - `waiting` is the maximum number of waiting requests.
-        - `longest` is the longest time that a request waits, in seconds.
+        - `longest` is the longest wait, in seconds.
         """
         self._purpose, self._most, self._longest = purpose, waiting, longest
         self._is_taken = False
@@ -164,7 +142,6 @@ class BoundedMutex:
         self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
     def take_if_free(self) -> bool:
-        """Acquire the mutex if it is free, without waiting. Return whether it was acquired."""
         with self._lock:
             if self._is_taken:
                 return False
@@ -172,8 +149,9 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Acquire the mutex, and wait for it if necessary. Raises TurnError if the queue is full, or if the
-        wait exceeds the limit.
+        """Acquire the mutex, waiting if necessary.
+
+        Raises TurnError if the queue is full or the wait is too long.
         """
         client, waiter = current_client(), _Waiter()
         with self._lock:
@@ -191,7 +169,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Release the mutex, or pass it on to the next waiting request."""
+        """Release the mutex, or pass it to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False
@@ -205,11 +183,8 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request from the client with the most waiting requests, to make room for a
-        request from `client`. Return whether a request was rejected.
-
-        Nothing is rejected if `client` would then have more waiting requests than the client whose request
-        was rejected.
+        """Reject the newest request of the client with the most waiting requests, to make room for `client`.
+        Return False if `client` would then have more waiting requests than the other.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -235,9 +210,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when the request acquires the mutex or is rejected. `has_turn` is
-    true if it has acquired the mutex.
-    """
+    """A waiting request. `decided` is set when it acquires the mutex or is rejected."""
 
     __slots__ = ("decided", "has_turn")
 

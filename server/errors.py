@@ -84,21 +84,17 @@ class SetupError(BifolioError):
 
 
 def place_of(path: str, line: int | None, column: int | None) -> str:
-    """Return `path:line:column`. Parts that are unknown are omitted."""
     return ":".join(str(part) for part in (path, line, line and column) if part)
 
 
 def with_fix(message: str, fix: str) -> str:
-    """Return the message and the fix as two sentences, or only the message if there is no fix."""
     if not fix:
         return message
     return f"{as_sentence(message, upper=False)} {as_sentence(fix)}"
 
 
 def as_sentence(text: str, *, upper: bool = True) -> str:
-    """Return `text` with a punctuation mark at the end. If `upper` is set, it also starts with a capital
-    letter.
-    """
+    """Return `text` with a final punctuation mark and, if `upper` is set, a capital first letter."""
     text = f"{text[0].upper()}{text[1:]}" if upper else text
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
@@ -134,9 +130,7 @@ class CommitError(BifolioError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Context manager: if the `with` block raises a SetupError, append the error to `found` instead of
-    raising it.
-    """
+    """Context manager: append a SetupError to `found` instead of raising it."""
     try:
         yield
     except SetupError as error:
@@ -145,9 +139,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Context manager: add the number of a batch operation to the details of any ApiError that the `with`
-    block raises.
-    """
+    """Context manager: add the number of a batch operation to the details of any ApiError."""
     try:
         yield
     except ApiError as error:
@@ -203,7 +195,7 @@ class LimitError(ValidationError):
     """The request exceeds a limit. `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit` is the setting's key under `api.limits` in site.yaml."""
+        """`limit` is the setting's key under `api.limits`."""
         super().__init__(message, {"limit": limit})
 
 
@@ -241,9 +233,7 @@ class ForbiddenError(ApiError):
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
     def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
-        """`actor` lacks `permission`, such as "article.create". Both are logged, but not sent
-        to the client.
-        """
+        # `actor` and `permission` are logged, but not sent to the client.
         super().__init__(message)
         self.actor, self.permission = actor, permission
 
@@ -260,7 +250,6 @@ class MethodNotAllowedError(ApiError):
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
 
     def __init__(self, allowed: tuple[str, ...] = (), message: str = "") -> None:
-        """`allowed` contains the methods that the path supports."""
         self.allowed = allowed
         super().__init__(message)
 
@@ -469,11 +458,7 @@ class GitSlowError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """Return the error for an unknown or forbidden key in a query. The error's message and details are the
-    same as in Strapi.
-
-    `path` is the dotted path to the key, or None for a top-level key.
-    """
+    """Return Strapi's error for an unknown or forbidden query key. `path` is None for a top-level key."""
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(
         f"Invalid key {key}{at}", {"key": key, "path": path, "source": "query", "param": param}

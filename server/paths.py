@@ -1,6 +1,4 @@
-"""Paths inside a site, and the site's state folder `.bifolio/`, which contains accounts, keys, caches and
-locks.
-"""
+"""Paths inside a site and its state folder `.bifolio/`."""
 
 import errno
 import stat
@@ -16,12 +14,11 @@ MAX_ATTEMPTS = 5  # attempts to create the state folder while another process de
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's `.bifolio/` folder. If the folder is missing, create it, private to its owner and
-    ignored by git.
+    """Return a site's `.bifolio/` folder, and create it if necessary: private, and ignored by git.
 
-    Raises OSError if the folder can't be created, or if `.bifolio` is a symbolic link, because a link could
-    have been committed and could point to served files.
+    Raises OSError if it can't be created or is a symbolic link.
     """
+    # A symbolic link could have been committed, and could point to served files.
     folder = root / STATE_FOLDER
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
         if folder.is_symlink():
@@ -40,7 +37,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Remove all permissions for group and others from a file or folder, if this process owns it."""
+    """Remove the permissions of group and others from a file or folder that this process owns."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):
@@ -48,9 +45,7 @@ def keep_private(path: Path) -> None:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the folder for caches, or None if it can't be created. The files in this folder can be deleted
-    at any time.
-    """
+    """Return the folder for caches, or None if it can't be created."""
     try:
         folder = state_folder(root) / "cache"
         folder.mkdir(exist_ok=True)
@@ -60,12 +55,11 @@ def cache_folder(root: Path) -> Path | None:
 
 
 def studio_folder(root: Path) -> Path:
-    """Return the folder for the owner's keys and sessions. The folder may not exist."""
+    # The folder may not exist.
     return root / STATE_FOLDER / "studio"
 
 
 def incoming_folder(root: Path) -> Path:
-    """Return the folder for incomplete uploads. Raises OSError."""
     folder = state_folder(root) / "incoming"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder

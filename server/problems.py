@@ -15,9 +15,8 @@ LEVELS: tuple[Level, ...] = ("off", "warning", "error")
 class Rule:
     """A rule that a site's files should follow.
 
-    - `level` is the default level. The setting `check.rules` can change it, unless it is "error": a file with
-      such a problem is not served.
-    - `sentence` describes the problem. `fix` says how to fix it.
+    - `level` is the default level, which the setting `check.rules` can change unless it is "error".
+    - `sentence` describes the problem, and `fix` its solution.
     """
 
     name: str
@@ -27,12 +26,11 @@ class Rule:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the level can't be changed, because files with this problem are not served."""
+        # Files with this problem are not served.
         return self.level == "error"
 
 
-# Problems of this rule have the severity that `options.rules` in the schema sets. They do not affect what is
-# served.
+# The schema sets the severity of these problems (`options.rules`). They do not affect what is served.
 CONTENT_RULE = "content-rule"
 
 # docs/check.md contains this table.
@@ -211,11 +209,9 @@ class Problem:
 
     - `path` is relative to the site's folder.
     - `line` and `column` count from 1, or are None if unknown.
-    - `severity`: a file with an `error` is not served, but the file's last valid version continues to be
-      served. A `warning` has no such effect. The setting `check.rules` can turn warnings into errors in
-      reports. This does not affect what is served.
+    - `severity`: instead of a file with an `error`, its last valid version is served.
     - `rule` is a key in RULES.
-    - `at` is the path to the attribute or key. It is () if the problem concerns the whole file.
+    - `at` is the path to the attribute or key, or () for the whole file.
     """
 
     path: str
@@ -228,7 +224,7 @@ class Problem:
     at: tuple[str | int, ...] = field(default=(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the problem as JSON. The JSON format is public (docs/check.md)."""
+        # This format is public (docs/check.md).
         return {
             "path": self.path,
             "line": self.line,
@@ -244,5 +240,4 @@ class Problem:
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return problems sorted by path, line and column."""
     return tuple(sorted(problems, key=lambda p: (p.path, p.line or 0, p.column or 0, p.message)))

@@ -41,13 +41,13 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-# After changes to Bifolio, requests may be missing in the recording, but not more than this number.
+# After changes to Bifolio, some requests may be missing in the recording.
 MOST_UNRECORDED = 20
 FLOORS = Path(__file__).parent / "floors.json"
 
 
 def main() -> int:
-    """Run the command. Return the exit status."""
+    """Run the command and return its exit status."""
     options = _parser().parse_args()
     if not options.replay and not node():
         print("peer-diff: SKIPPED, there is no Node.js with npm on this machine")
@@ -56,7 +56,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bifolio-differential-") as folder:
         for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings, deviations)
-            if options.causes:  # Do this after each site, because a run takes a long time.
+            if options.causes:  # after each site, because a run takes long
                 options.causes.write_text(report.causes_text(findings), encoding="utf-8")
     return _report(options, findings)
 
@@ -86,7 +86,7 @@ def _run(
     findings: Findings,
     deviations: Sequence[Deviation],
 ) -> None:
-    """Fill both servers with the documents of one site, and send the requests for this site."""
+    """Fill both servers with the documents of one site, and send its requests."""
     types = make_types(folder / f"{name}-types", name)
     model, seed = read_model(types), f"{options.seed}/{name}"
     world = World(model)
@@ -120,7 +120,7 @@ def _run(
 
 
 def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
-    """Send conversations of writes to one site, until the required number of requests has been sent."""
+    """Send conversations of writes until there were enough requests."""
     makers: list[tuple[str, Make, Mapping[str, int]]] = [
         ("write", Writes, WRITE_AREAS),
         ("people", People, PEOPLE_AREAS),
@@ -139,12 +139,11 @@ def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: 
 
 
 def _chosen(area: str, asked: Sequence[str] | None) -> bool:
-    """Return whether the options select an area. They can contain the area's name or a word in the name."""
     return not asked or area in asked or any(word in asked for word in area.split())
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:
-    """Create the documents of a site. In the report, these requests have an area of their own."""
+    """Create the documents of a site. In the report, they are an area of their own."""
     pair, area = judge.pair, "fill"
     for number, (request, theirs, ours) in enumerate(
         fill(pair, world, random.Random(f"{seed}/fill"), documents)
@@ -156,7 +155,7 @@ def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findi
 
 
 def _report(options: argparse.Namespace, findings: Findings) -> int:
-    """Print the whole report. Return the exit status."""
+    """Print the report and return the exit status."""
     floors = json.loads(FLOORS.read_bytes())
     for number, cause in enumerate(report.ranked(findings.causes)[: options.most], 1):
         print(report.cause_text(cause, number))
@@ -177,7 +176,6 @@ def _report(options: argparse.Namespace, findings: Findings) -> int:
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error, because standard output contains only the report."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

@@ -10,26 +10,25 @@ from bench.differential.world import Version, World
 Body = dict[str, Any]
 _DEEP = 3  # maximum nesting depth of components
 PICTURES = 3  # the first files are pictures
-# Bodies never contain relations of these kinds, because Strapi responds with 500 to a single one.
+# Strapi responds with 500 to any of these.
 _NEVER = ("morphToOne", "morphOne", "morphMany")
 
 
 class Bodies:
-    """Generator of valid request bodies. The relations in the bodies are plain lists of documentIds."""
+    """Generator of valid request bodies, with relations as lists of documentIds."""
 
     def __init__(self, world: World, values: Values) -> None:
         self.world, self.values = world, values
         self.chance: Chance = values.chance
-        # targets that other documents already use in attributes with unique targets
+        # used targets of attributes with unique targets
         self._taken: set[tuple[str, str]] = set()
         self._but = ""
 
     def body(
         self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
     ) -> Body:
-        """Return values for all required attributes, and for some of the other attributes.
-
-        No relation refers to the document `but`.
+        """Return values for the required attributes and some others, without relations to the
+        document `but`.
         """
         made: Body = {}
         self._but = but or self._but
@@ -91,7 +90,6 @@ class Bodies:
         return {"set": [{"__type": d.uid, "documentId": d.reference} for d in few]}
 
     def media(self, attribute: Attribute) -> Any:
-        """Return existing files."""
         files = self.world.files[:PICTURES] if attribute.get("allowedTypes") else self.world.files
         if to_many(attribute):
             return self.chance.sample(files, min(len(files), self.chance.randint(1, 3)))
@@ -109,18 +107,13 @@ class Bodies:
         return [self.body(attributes, version, 0.6, deep + 1) for _ in many]
 
     def zone(self, attribute: Attribute, version: Version, deep: int = 0) -> list[Body]:
-        """Return the entries of a dynamic zone."""
         kinds = self.chance.choices(attribute["components"], k=self.chance.randint(1, 3))
         return [self.entry(kind, version, deep) for kind in kinds]
 
     def entry(self, kind: str, version: Version, deep: int = 0) -> Body:
-        """Return one entry of a dynamic zone."""
         inner = self.body(self.world.model.components[kind], version, 0.6, deep + 1)
         return {"__component": kind, **inner}
 
 
 def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
-    """Return a random selection of at most `most` items. The selection contains at least one item, unless
-    there are none.
-    """
     return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []

@@ -18,9 +18,7 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """A difference that several responses have in common. It consists of its shape, the areas in which it
-    occurs, and the shortest example.
-    """
+    """A difference that several responses share, with its areas and its shortest example."""
 
     shape: str
     example: Example
@@ -28,7 +26,6 @@ class Cause:
 
     @property
     def count(self) -> int:
-        """The number of responses with this difference."""
         return self.areas.total()
 
 
@@ -42,7 +39,7 @@ class Findings:
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # The keys are areas.
     # number of declared differences for each row in docs/differences.md
     rows: Counter[str] = field(default_factory=Counter)
-    # for each key that was not compared, the number of responses that contain it
+    # responses that contain a key that was not compared
     aside: Counter[str] = field(default_factory=Counter)
     unrecorded: int = 0  # number of requests that are not in the recording
     causes: Causes = field(default_factory=dict)  # undeclared differences, by shape
@@ -50,7 +47,7 @@ class Findings:
     declared: Causes = field(default_factory=dict)  # declared differences, by names of the rows
 
     def note(self, area: str, shape: str, example: Example) -> bool:
-        """Record the result of comparing two responses. Return whether its shape has not occurred before."""
+        """Record a comparison. Return whether its shape is new."""
         verdict = example.verdict
         if verdict.outcome == UNRECORDED:
             self.unrecorded += 1
@@ -64,7 +61,6 @@ class Findings:
         return _add(causes[verdict.outcome], area, shape, example)
 
     def areas(self) -> list[str]:
-        """Return the areas that were tested."""
         return sorted(self.outcomes)
 
 

@@ -1,6 +1,4 @@
-"""Functions that check whether a row in docs/differences.md explains a difference. They are used for rows for
-which patterns are not sufficient.
-"""
+"""Checks whether a row in docs/differences.md explains a difference, for cases beyond patterns."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ _NAME = re.compile(r"doc:([^»\s]+)")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Context of a difference: the requests that were sent, and both responses to the last request."""
+    """The requests that led to a difference, and both responses to the last one."""
 
     requests: Sequence[Request]
     theirs: Answer
@@ -30,15 +28,13 @@ class Context:
 
     @property
     def write(self) -> Request | None:
-        """The write whose effect the response shows. None if there was no write."""
         first = self.requests[0]
         return first if first.method in ("POST", "PUT", "DELETE") else None
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a document version that the write did not change.
-
-    If there was no write, return whether the document has several versions.
+    """Return whether the difference is in a version that was not written. Without a write: in a document with
+    several versions.
     """
     write = context.write
     if write is None:
@@ -53,7 +49,7 @@ def other_version(context: Context, found: Difference) -> bool:
 
 
 def other_document(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a document that the write did not change."""
+    """Return whether the difference is in a document that was not written."""
     write = context.write
     if write is None:
         return False
@@ -66,7 +62,6 @@ def _name(context: Context, found: Difference) -> str:
 
 
 def other_locale_there(context: Context, found: Difference) -> bool:
-    """Return whether Strapi returns documents in a locale that was not requested."""
     if isinstance(found.theirs, dict):
         name = context.their_names.get(str(found.theirs.get("documentId")), "")
         return _is_elsewhere(context, name, found.theirs.get("locale"))
@@ -76,10 +71,6 @@ def other_locale_there(context: Context, found: Difference) -> bool:
 
 
 def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
-    """Return whether a version has a locale that was not requested.
-
-    If the response does not contain the locale, the document's locales are checked instead.
-    """
     query = dict(context.requests[-1].query)
     asked = query.get("locale", LOCALES[0])
     if locale:
@@ -89,7 +80,6 @@ def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
 
 
 def sorted_by(context: Context, found: Difference) -> bool:
-    """Return whether the request sorts by the attribute that only Strapi returns."""
     name = found.where.rpartition(".")[2]
     query = context.requests[-1].query
     sorts = [f"{key} {value}" for key, value in query if re.search(r"(^|\[)sort", key)]
@@ -97,10 +87,7 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Return whether the request does not determine the order of the list that differs.
-
-    The list is either not sorted, or sorted by attributes whose values are equal.
-    """
+    """Return whether the request leaves the order of the list open, by no sort key or by equal values."""
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
     sort = re.compile("populate" + r"\[populate\]".join(steps) + r"\[sort\]")
@@ -113,7 +100,7 @@ def not_sorted_there(context: Context, found: Difference) -> bool:
 
 
 def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the two orders of a list are the same in the attributes by which the list is sorted."""
+    # Both orders are right if they agree in the attributes of the sort keys.
     *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
     inner = found.holder.get("attributes", found.holder).get(name)
     items = inner.get("data") if isinstance(inner, dict) else inner
@@ -129,17 +116,15 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Return whether all documents that only Bifolio returns for a morph relation were related by a write to
-    those documents themselves.
+    """Return whether the documents that only Bifolio returns for a morph relation were related by writes to
+    them.
     """
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Return whether a further document, which has a draft, was related to the document that only Bifolio
-    returns.
-    """
+    """Return whether another document with a draft was related to the one that only Bifolio returns."""
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
@@ -152,16 +137,15 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
 
 
 def several_versions_related(context: Context, found: Difference) -> bool:
-    """Return whether all documents that only Bifolio returns for a relation have several versions."""
+    """Return whether the documents that only Bifolio returns for a relation have several versions."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Return whether a relation target that only Strapi returns was later related to a different document.
-
-    The later write was made from the target's side of the relation, and the target has several versions.
+    """Return whether a relation target that only Strapi returns was later related to another document, from
+    its own side.
     """
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
@@ -175,13 +159,11 @@ def related_to_another_since(context: Context, found: Difference) -> bool:
 
 
 def _document_id(shown: Mapping[str, Any]) -> str:
-    """Return the documentId in the value of a to-one relation. The value may be in either response format."""
     inner = shown if "documentId" in shown else shown.get("data")
     return str(inner.get("documentId")) if isinstance(inner, Mapping) else ""
 
 
 def _only_here(context: Context, found: Difference) -> list[str]:
-    """Return the names of the related documents that only Bifolio returns."""
     if isinstance(found.ours, dict):
         return [context.names.get(_document_id(found.ours), "")]
     if not isinstance(found.ours, list) or not isinstance(found.theirs, list):
@@ -191,7 +173,6 @@ def _only_here(context: Context, found: Difference) -> list[str]:
 
 
 def _relates(context: Context, name: str, holder: str) -> bool:
-    """Return whether the last write to a document related it to the document `holder`."""
     document = context.world.documents.get(name.removeprefix("doc:"))
     said = [document.said if document else {}, context.write.body if context.write else {}]
     number = holder.replace("doc:", "«id:")
@@ -199,11 +180,9 @@ def _relates(context: Context, name: str, holder: str) -> bool:
 
 
 def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
-    """Return whether Strapi rejects the value that was written to a morph relation.
-
-    Strapi rejects any value for a to-one morph relation, and `null` for a to-many morph relation. A value
-    that was copied from an earlier response is treated as `null`.
-    """
+    """Return whether Strapi rejects the value of a morph relation."""
+    # It rejects any value of a to-one relation, and null for a to-many one. A value that was copied from a
+    # response counts as null.
     write = context.requests[0]
     head = "/".join(write.path.split("/")[:3])
     type_ = next((t for t in context.world.model.types.values() if t.path == head), None)
@@ -216,14 +195,12 @@ def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
 
 
 def told_again_there(context: Context, found: Difference) -> bool:
-    """Return whether both servers report the same errors at a path, but one server reports one of them
-    several times.
-    """
+    """Return whether the servers differ only in how often they report an error."""
     return bool(found.theirs == found.ours)
 
 
 def found_by_hidden(context: Context, found: Difference) -> bool:
-    """Return whether `_q` matches an id, a locale or a private value in each of the documents that only
+    """Return whether `_q` matches an id, a locale or a private value in all documents that only
     Strapi finds.
     """
     word = dict(context.requests[-1].query)["_q"].lower()
@@ -238,7 +215,7 @@ def found_by_hidden(context: Context, found: Difference) -> bool:
 
 
 def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the ids in one of Strapi's documents, and the values that responses do not contain."""
+    # The ids, and the values that responses do not contain.
     yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
     document = context.world.documents.get(
         context.their_names.get(item["documentId"], "").removeprefix("doc:")

@@ -1,13 +1,4 @@
-"""Comparison of two responses. Details that differ between any two servers are ignored:
-
-- documentIds are not compared as strings. They are equal if they identify the same document.
-- Row numbers and times are compared only by their type, and resized variants of pictures (`formats`) only by
-  their names.
-- The width, height and file size of pictures are not compared.
-
-Everything else must be equal: the status, the headers in `compare_headers`, keys and values, the order of
-lists, and errors with their name, message and details.
-"""
+"""Comparison of two responses, without details that differ between any two servers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,29 +14,26 @@ _HASHED = ("hash", "url", "name")
 
 
 class Comparison:
-    """Comparison of responses. It contains the documentIds that each server uses for the same document.
-
-    If two unknown documentIds are at the same place in both responses, they are assumed to identify the same
-    document. `written` is the name of the document that the previous write changed, or "" if there was no
-    write.
+    """Comparison of responses by documents instead of documentIds. `written` is the document that was just
+    written, or "".
     """
+
+    # Two unknown documentIds at the same place are assumed to mean the same document.
 
     def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], written: str = "") -> None:
         self._names, self._written = (theirs, ours), written
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
-        self._inside: list[str] = []  # Bifolio's documentIds of the documents that contain the compared value
-        # the same documents, in the form in which the response contains them
+        self._inside: list[str] = []  # Bifolio's documentIds of the documents around the compared value
+        # the same documents, as in the response
         self._holders: list[dict[str, Any]] = []
         self.aside: set[str] = set()  # keys that were not compared, because they always differ
 
     def differences(
         self, theirs: Answer, ours: Answer, *, unordered: bool = False, cross_origin: bool = False
     ) -> list[Difference]:
-        """Return the differences. If `unordered` is set, the order of the list in `data` is ignored.
-
-        `cross_origin` is set if the request had an `Origin` header.
-        """
+        """Return the differences. With `unordered`, the list in `data` can have any order."""
+        # `cross_origin`: the request had an `Origin` header.
         if theirs.status != ours.status:
             return [Difference("status", "status", _told(theirs), _told(ours))]
         found = [
@@ -63,14 +51,12 @@ class Comparison:
             yield from self._any(theirs, ours, "")
 
     def bind(self, theirs: str, ours: str) -> None:
-        """Record that two documentIds identify the same document."""
         if theirs not in self._theirs and ours not in self._ours:
             name = f"doc:bound{len(self._theirs)}"
             self._theirs[theirs] = self._ours[ours] = name
             self._names[0][name], self._names[1][name] = theirs, ours
 
     def _bind_new(self, theirs: list[Any], ours: list[Any]) -> None:
-        """Match the unknown documents in two lists by their names or user names."""
         there = [item for item in theirs if item["documentId"] not in self._theirs]
         here = [item for item in ours if item["documentId"] not in self._ours]
         if len(there) == len(here):
@@ -78,9 +64,6 @@ class Comparison:
                 self.bind(one["documentId"], other["documentId"])
 
     def _label(self, found: dict[str, Any], *, ours: bool, locales: bool) -> str:
-        """Return a label for a document, which is the same for both servers. If `locales` is set, the label
-        contains the document's locale.
-        """
         known = self._ours if ours else self._theirs
         name = str(known.get(found["documentId"], found["documentId"]))
         return f"{name} {_locale(found)}" if locales else name
@@ -89,9 +72,6 @@ class Comparison:
         return Difference(where, kind, theirs, ours, self._holders[-1] if self._holders else {})
 
     def names(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return two mappings from documentIds to the names of documents. The first contains Strapi's
-        documentIds, and the second Bifolio's.
-        """
         return self._theirs, self._ours
 
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
@@ -125,14 +105,10 @@ class Comparison:
         return bool(self._written and self._inside) and known == self._written
 
     def _rest(self, labels: list[str]) -> list[str]:
-        """Return the labels in a relation. The document that was just written is omitted."""
         written = self._written if self._inside else ""
         return [label for label in labels if _document(label) != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-        """Return the kind of difference if a to-one relation has different targets in the two responses.
-        Otherwise, return "".
-        """
         labels = self._theirs.get(theirs.get("documentId", "")), self._ours.get(ours["documentId"])
         if None not in labels and labels[0] != labels[1]:
             return "other document"
@@ -147,7 +123,7 @@ class Comparison:
             if key not in ours:
                 yield self._different(at, "missing", their, ABSENT)
             elif key == "size" and theirs.get("width") and isinstance(ours[key], int | float):
-                pass  # The size of a picture depends on the library that encodes it.
+                pass  # It depends on the library that encodes the picture.
             elif not self._same(key, their, ours[key]):
                 yield from self._any(their, ours[key], at)
         for key in ours:
@@ -189,7 +165,7 @@ class Comparison:
             yield from self._any(their, our, f"{where}[]")
 
     def _types(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Compare two lists of content types or components by uid. Their order is ignored."""
+        # By uid, because the order does not matter.
         there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
         if missing := sorted(there.keys() - here.keys()):
             yield self._different(where, "fewer members", missing, [])
@@ -199,9 +175,7 @@ class Comparison:
             yield from self._any(there[uid], here[uid], f"{where}[]")
 
     def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Compare two lists of documents. First compare which documents they contain, then their order, and
-        then each document.
-        """
+        """Compare two lists of documents: their members, their order, and then each document."""
         self._bind_new(theirs, ours)
         locales = any(_locale(item) for item in theirs)
         there = [self._label(item, ours=False, locales=locales) for item in theirs]
@@ -231,7 +205,6 @@ class Comparison:
 
 
 def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """Return the pairs of items with the same label, in the order of the first list."""
     waiting: dict[str, list[Any]] = {}
     for label, item in here:
         waiting.setdefault(label, []).append(item)
@@ -239,19 +212,15 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
 
 
 def _published_first(labelled: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Move drafts to the end. A list can contain both the draft and the published version of a document."""
     return sorted(labelled, key=lambda pair: "publishedAt" in pair[1] and pair[1]["publishedAt"] is None)
 
 
 def _document(label: str) -> str:
-    """Return a label without the locale."""
     return label.partition(" ")[0]
 
 
 def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
-    """Return the labels that are left after removing the labels of some documents. A label is removed as
-    often as `documents` counts it.
-    """
+    # A label is removed as often as `documents` counts it.
     left, kept = Counter(documents), Counter[str]()
     for label in labels.elements():
         if left[_document(label)]:
@@ -262,9 +231,6 @@ def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
 
 
 def _called(found: dict[str, Any]) -> str:
-    """Return the name by which an unknown document can be matched. Only lists of files and users contain
-    several unknown items.
-    """
     return str(found.get("name") or found.get("username") or "")
 
 
@@ -273,13 +239,11 @@ def _identity(found: dict[str, Any]) -> str:
 
 
 def _locale(found: dict[str, Any]) -> Any:
-    """Return a document's locale. The document may be in either response format."""
     inner = found.get("attributes")
     return (inner if isinstance(inner, dict) else found).get("locale")
 
 
 def _told(answer: Answer) -> str:
-    """Return a response's status. For an error, also return the error's name and message."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if isinstance(error, dict):
         return f"{answer.status} {error.get('name')}: {error.get('message')}"

@@ -12,7 +12,6 @@ _LISTS = ("allow", "vary", "access-control-allow-methods", "access-control-allow
 
 
 def compared(headers: Message) -> Mapping[str, str]:
-    """Return the headers to compare, by lower-case name."""
     made: dict[str, str] = {}
     for name, value in headers.items():
         key = name.lower()
@@ -22,10 +21,8 @@ def compared(headers: Message) -> Mapping[str, str]:
 
 
 def header_differences(theirs: Answer, ours: Answer, *, cross_origin: bool) -> Iterator[Difference]:
-    """Yield the headers that differ. In lists of methods or header names, the order is ignored.
-
-    CORS headers and `Vary` are compared only if the request had an `Origin` header.
-    """
+    """Yield the headers that differ, ignoring the order of lists."""
+    # CORS headers and `Vary` matter only for requests with an `Origin` header.
     for name in sorted({*theirs.headers, *ours.headers}):
         if not cross_origin and (name == "vary" or name.startswith(_CORS)):
             continue

@@ -1,9 +1,6 @@
-"""Fills both servers with the same documents through their APIs, in the same order.
-
-Each document is completed before the next one is created, and refers only to earlier documents. As a result,
-Strapi's database rows are in the order in which Bifolio created the documents, so unsorted lists can be
-compared.
-"""
+"""Fills both servers with the same documents, in the same order."""
+# Each document refers only to earlier ones and is completed before the next. So Strapi's rows have the order
+# of Bifolio's documents, and unsorted lists can be compared.
 
 import io
 import json
@@ -19,14 +16,13 @@ from bench.differential.request import Answer, Query, Request
 from bench.differential.values import Chance, Values
 from bench.differential.world import Document, World
 
-_LATER = 0.35  # probability that a document gets an additional version of each kind
+_LATER = 0.35  # probability of an additional version of each kind
 Told = tuple[Request, Answer, Answer]
 
 
 def fill(pair: Pair, world: World, chance: Chance, documents: int) -> Iterator[Told]:
-    """Create `documents` documents for each collection type, and the document of every single type.
-
-    Yields each request with both responses.
+    """Create `documents` documents of each collection type, and all single types. Yields each request with
+    both responses.
     """
     yield from _upload(pair, world)
     bodies = Bodies(world, Values(chance, "base", plain=True))
@@ -56,7 +52,7 @@ def _make(pair: Pair, world: World, bodies: Bodies, type_: Type) -> Iterator[Tol
 def _write(
     pair: Pair, document: Document, type_: Type, bodies: Bodies, version: tuple[str, str], share: float = 0.7
 ) -> Iterator[Told]:
-    """Write one version of a document. If both servers accept it, record that the version exists."""
+    """Write one version of a document, and record it if both servers accept it."""
     first = not document.versions
     attributes = {n: found for n, found in type_.attributes.items() if first or not shared(type_, found)}
     body = bodies.body(attributes, version, share, but=document.reference)
@@ -75,7 +71,6 @@ def _write(
 
 
 def _undo(pair: Pair, document: Document, type_: Type, theirs: Answer, ours: Answer) -> None:
-    """Delete a document that only one of the servers accepted."""
     for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
         if answer.status < 300:
             server.names.setdefault(f"doc:{document.name}", answer.data["documentId"])
@@ -85,7 +80,6 @@ def _undo(pair: Pair, document: Document, type_: Type, theirs: Answer, ours: Ans
 
 
 def version_query(type_: Type, version: tuple[str, str]) -> Query:
-    """Return the query parameters that select a version."""
     locale, status = version
     made: Query = (("locale", locale),) if type_.localized and locale != LOCALES[0] else ()
     return made + ((("status", status),) if type_.drafts and status == "draft" else ())
@@ -100,9 +94,6 @@ def took(
     ours: Answer,
     drafts: bool,
 ) -> None:
-    """Record a version that both servers accepted. If `drafts` is set, also record the draft that the servers
-    created along with it.
-    """
     pair.theirs.names[f"doc:{document.name}"] = theirs.data["documentId"]
     pair.ours.names[f"doc:{document.name}"] = ours.data["documentId"]
     document.versions.add(version)
@@ -112,9 +103,7 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Read the row numbers and times of all versions from each server. Store them as the values of
-    references.
-    """
+    """Read the row numbers and times of all versions, as the values of references."""
     for type_ in world.model.types.values():
         for status in type_.statuses:
             for server in (pair.theirs, pair.ours):
@@ -152,7 +141,6 @@ def _upload(pair: Pair, world: World) -> Iterator[Told]:
 
 
 def picture(width: int, height: int, kind: str) -> bytes:
-    """Return a picture that does not compress well."""
     file = io.BytesIO()
     Image.linear_gradient("L").resize((width, height)).convert("RGB").save(file, kind)
     return file.getvalue()

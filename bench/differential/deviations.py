@@ -1,20 +1,12 @@
-"""Intentional differences from Strapi. This module checks whether a row in docs/differences.md explains a
-difference between responses.
-
-Each entry in tests/conformance/deviations.json is one row on that page. The entry's `match` contains masks,
-which recognize the differences that the row describes:
-- `kind` is the kind of the difference.
-- Patterns match the request (its text, its body as JSON, and its attribute kinds), the place of the
-  difference (as attribute kinds), both values, and all messages in an error (`refused there`, `refused
-  here`).
-- `check` is the name of a function in `checks` that checks further conditions.
-- `instead` replaces parts of the request. The row explains a difference if Bifolio's response to the changed
-  request is the same as Strapi's response.
-- `without` removes keys from the query. The row explains a difference if it also explains the differences
-  that remain without these keys.
-
-If an entry has no `match`, `unmet` contains the reason why no run reveals this difference.
-"""
+"""Intentional differences from Strapi, which rows in docs/differences.md explain."""
+# Each entry in tests/conformance/deviations.json is one row. Its `match` contains masks:
+# - `kind` is the kind of the difference.
+# - Patterns match the request, the place of the difference (as attribute kinds), both values, and the
+#   messages of errors (`refused there`, `refused here`).
+# - `check` names a function in `checks`.
+# - `instead` replaces parts of the request; Bifolio must then answer as Strapi does.
+# - `without` removes keys from the query; the row must also explain what then remains.
+# An entry without `match` has `unmet`: why no run reveals the difference.
 
 import json
 import re
@@ -33,12 +25,10 @@ _CLOSER = ("check", "without")  # the keys in a mask that are not patterns
 
 
 class Again(Protocol):
-    """Function that sends a changed request to Bifolio, or to both servers, and compares the
-    responses again.
-    """
+    """Function that sends a changed request to Bifolio or both servers, and compares again."""
 
     def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
-        """Return the differences, and the context in which they were found."""
+        """Return the differences and their context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +37,10 @@ class Deviation:
 
     name: str
     match: Mapping[str, Any]
-    lasting: bool = False  # whether stored documents differ after a request with this difference
+    lasting: bool = False  # whether stored documents differ afterwards
 
     def instead(self, request: Request) -> Request | None:
-        """Return the changed request for Bifolio. Return None if the mask has no key `instead`, or does not
-        apply to the request.
-        """
+        """Return the changed request for Bifolio, or None if the mask does not apply."""
         made = request
         for pattern, text in self.match.get("instead", ()):
             query = tuple((re.sub(pattern, text, key), value) for key, value in made.query)
@@ -60,9 +48,7 @@ class Deviation:
         return made if made != request else None
 
     def without(self, request: Request) -> Request | None:
-        """Return the request without some query keys. Return None if the mask has no key `without`, or does
-        not apply to the request.
-        """
+        """Return the request without some query keys, or None if the mask does not apply."""
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
@@ -89,7 +75,6 @@ class Deviation:
 
 
 def _messages(answer: Answer) -> str:
-    """Return the messages in an error and in the error's details, with one message per line."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if not isinstance(error, dict):
         return ""
@@ -98,9 +83,6 @@ def _messages(answer: Answer) -> str:
 
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
-    """Return the rest of a query parameter after the part that matches a pattern was removed. The rest is
-    nothing, or a `populate` without options. If the pattern does not match, return the parameter unchanged.
-    """
     found = re.search(pattern, key)
     if not found:
         return ((key, value),)
@@ -108,7 +90,6 @@ def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 def read_deviations(path: Path = FILE) -> list[Deviation]:
-    """Return the masks of all entries."""
     entries = json.loads(path.read_text(encoding="utf-8"))
     return [
         Deviation(entry["name"], match, entry.get("lasting", False))
@@ -118,7 +99,7 @@ def read_deviations(path: Path = FILE) -> list[Deviation]:
 
 
 def read_rows(path: Path = FILE) -> Mapping[str, str]:
-    """Return the first column of each row in docs/differences.md. The keys are the names of the rows."""
+    """Return the first column of docs/differences.md, by the names of the rows."""
     return {entry["name"]: entry["about"] for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
@@ -130,7 +111,7 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def explain(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
 ) -> tuple[list[str], list[Difference]]:
-    """Return the names of the rows that explain differences, and the differences that no row explains."""
+    """Return the names of the rows that explain differences, and the unexplained differences."""
     names, left = _told(deviations, found, context, again)
     for deviation in deviations:
         other = deviation.instead(context.requests[-1]) if left and context.write is None else None
@@ -142,11 +123,8 @@ def explain(
 def _told(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again | None
 ) -> tuple[set[str], list[Difference]]:
-    """Apply the masks to the differences in the response to the last request.
-
-    A request before the last one is the write whose effect is checked. Returns the names of rows and the
-    unexplained differences, like `explain`.
-    """
+    """Apply the masks to the differences in the last response. Returns the same as `explain`."""
+    # A request before the last one is the write whose effect is checked.
     shapes, answered = context.shapes, context.requests[-1]
     text = " then ".join(_text(request, shapes) for request in context.requests)
     names, left = set(), []
@@ -171,9 +149,7 @@ def _told(
 def _shown_without(
     deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
 ) -> bool:
-    """Return whether a mask still explains the response after the keys in its `without` have been removed
-    from the request. Return True if the mask has no `without`.
-    """
+    """Return whether a mask still explains the response without the keys in its `without`."""
     if "without" not in deviation.match:
         return True
     other = deviation.without(answered) if again is not None else None
@@ -184,7 +160,7 @@ def _shown_without(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    """Return a request as a text that patterns can match. The text also contains the actor."""
+    # The actor is a part of it.
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     text += shapes.through(request)

@@ -5,23 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ABSENT = "«absent»"
-WORDING = "message"  # the kind for a different wording with the same meaning
+WORDING = "message"  # another wording with the same meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference: where it is, its kind, and both values. “There” means in Strapi's response, and “here”
-    means in Bifolio's.
+    """One difference: its place, its kind, and the values of Strapi (“there”) and Bifolio (“here”).
 
-    Kinds:
-    - status, header, error, details; message: the wording of an error; more: additional errors here
-    - value, type, missing, extra, order
-    - members: the lists contain different documents
-    - itself: only here, a document is related to itself
-    - repeated: there, a list contains a document several times
-    - other locale, other document: a relation shows a different locale or a different document
-    - written, moved: a relation differs only in the document that was just written, which is missing there or
-      at a different position
+    - `more`: additional errors here
+    - `members`: the lists contain different documents
+    - `itself`: only here, a document is related to itself
+    - `repeated`: there, a list contains a document several times
+    - `other locale`, `other document`: a relation shows another one
+    - `written`, `moved`: only the document that was just written is missing there, or at another position
     """
 
     where: str
@@ -33,9 +29,7 @@ class Difference:
     )  # the innermost of Bifolio's documents that contains the difference
 
     def key(self) -> tuple[str, ...]:
-        """Return a key that identifies the difference. The key does not depend on row numbers, which may
-        change.
-        """
+        # Row numbers may change.
         holder = self.holder.get("documentId"), self.holder.get("locale")
         values = (_without_number(value) for value in (self.theirs, self.ours))
         return (self.where, *map(repr, (*holder, *values)))

@@ -14,7 +14,7 @@ _OTHERS: Sequence[Any] = ("", " ", 0, 1.5, "🎈", [], {}, "2024-02-29", "08:30"
 
 
 def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
-    """Return a value at a limit of an attribute. `said` contains the attribute's existing values."""
+    """Return a value at a limit of an attribute. `said` contains its existing values."""
     roll = chance.random()
     if roll < 0.1:
         return None
@@ -28,16 +28,13 @@ def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
 
 
 def _alike(chance: Chance, value: Any) -> Any:
-    """Return the same value, or a value that is easily confused with it."""
     if not isinstance(value, str):
         return chance.choice((value, value, str(value)))
     return chance.choice((value, value, value, value.swapcase(), f"{value} ", f" {value}"))
 
 
 def _lengths(attribute: Attribute) -> Iterator[str]:
-    """Yield texts with the maximum length, with one character more, and with one character less. Some of
-    their letters consist of several code units.
-    """
+    # Some letters consist of several code units.
     for length in (attribute[key] for key in ("minLength", "maxLength") if key in attribute):
         for letter in ("a", "é", "🎈", "e\u0301"):
             yield from (letter * many for many in (length - 1, length, length + 1))
@@ -51,9 +48,7 @@ def _bounds(attribute: Attribute) -> Iterator[Any]:
 
 
 def with_null_inside(chance: Chance, blocks: Any) -> Any:
-    """Return the blocks with a mistake at some depth. It is a null, a value that is not a node, or a missing
-    key.
-    """
+    """Return the blocks with a mistake at some depth, such as a null or a missing key."""
     made = deepcopy(blocks)
     places = list(_places(made))
     if not places:
@@ -69,7 +64,6 @@ def with_null_inside(chance: Chance, blocks: Any) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield all places inside a value. Each is a pair of a container and a key or index in the container."""
     if isinstance(value, dict | list):
         for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
             yield value, key

@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-# One change: a path (such as `parts.0.label`), a verb and a value. The verb is `set`, `append`, `drop` (which
-# removes the first item) or `reverse`.
+# A path (such as `parts.0.label`), a verb and a value. The verbs are `set`, `append`, `drop` (the first item)
+# and `reverse`.
 Edit = Sequence[Any]
 
 
 def edited(found: Any, how: Mapping[str, Any]) -> Any:
-    """Return a copy of a part of a response, with changes applied.
+    """Return a copy of a part of a response, with changes.
 
-    `how` can contain these keys: `without` lists keys to remove, `plain` removes the ids of components, and
-    `edits` lists changes. A change to a place that does not exist is ignored.
+    - `without` lists keys to remove.
+    - `plain` removes the ids of components.
+    - `edits` lists changes. Those to missing places are ignored.
     """
     made = deepcopy(found)
     if how.get("plain"):
@@ -26,7 +27,6 @@ def edited(found: Any, how: Mapping[str, Any]) -> Any:
 
 
 def _without_numbers(value: Any) -> Any:
-    """Remove `id` from all objects that have no `documentId`. These objects are components."""
     if isinstance(value, list):
         return [_without_numbers(item) for item in value]
     if not isinstance(value, dict):

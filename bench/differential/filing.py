@@ -41,7 +41,6 @@ class Filing:
         self._count = 0
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a request in one of the areas."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         made = self.chance.choice(_PARTS[area])(self)
         return replace(made, area=area) if made else None
@@ -97,7 +96,6 @@ class Filing:
         return Step("", request, looks=(look,))
 
     def _describe(self) -> Step:
-        """Change the description of an existing file, or replace the file."""
         files = (("files", *self.chance.choice(_FILES[:2])),) if self.chance.random() < 0.2 else ()
         body = {"fileInfo": json.dumps(self._info())}
         request = Request("POST", "/api/upload", (("id", self._file()),), body, files=files, form=True)
@@ -121,9 +119,7 @@ class Filing:
             "fields": chance.sample((*_FIELDS, "nope", "folderPath"), chance.randint(1, 3)),
             "populate": chance.choice(("*", "related", "folder", "nope")),
             "pagination": chance.choice(({"page": "1", "pageSize": "2"}, {"start": "1", "limit": "2"})),
-            "_q": chance.choice(
-                ("png", "shore", "read", "zzz")
-            ),  # The query never contains a part of a hash, because hashes differ.
+            "_q": chance.choice(("png", "shore", "read", "zzz")),  # no part of a hash: hashes differ
         }
         few = chance.sample(list(trees), chance.randint(0, 2))
         query = tuple(pair for name in few for pair in flatten(name, trees[name]))

@@ -1,4 +1,4 @@
-"""Generator of random filters and sort orders for a content type, or for the target of a relation."""
+"""Generator of random filters and sort orders."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -46,7 +46,7 @@ class Filters:
         return {**made, **self._one(attributes, type_.uid, 0)} if roll > 0.85 else made
 
     def _one(self, attributes: Attributes, uid: str, deep: int) -> dict[str, Any]:
-        """Return a condition on one attribute, or in rare cases a list of conditions."""
+        """Return a condition on one attribute, or rarely a list of conditions."""
         if deep and self.chance.random() < 0.05:
             return {"$or": [self._one(attributes, uid, _DEEP) for _ in range(2)]}
         name = self._name(attributes, deep)
@@ -84,7 +84,6 @@ class Filters:
         return self._one(self.world.model.inside(attribute) or {}, uid, deep + 1)
 
     def _identity(self, uid: str) -> Any:
-        """Return a condition on a documentId."""
         found = [document.reference for document in self.world.of(uid)] or ["none"]
         one = self.chance.choice(found)
         return self.chance.choice(
@@ -92,7 +91,6 @@ class Filters:
         )
 
     def _number(self, uid: str) -> Any:
-        """Return a condition on a row number."""
         found = self.world.of(uid)
         one = self.chance.choice(found).number() if found else "0"
         return self.chance.choice(
@@ -100,9 +98,7 @@ class Filters:
         )
 
     def scalar(self, attribute: Attribute, pool: Sequence[Any]) -> Any:
-        """Return a condition on a scalar attribute. `pool` contains some of the attribute's values in
-        documents.
-        """
+        """Return a condition on a scalar attribute, of which `pool` contains existing values."""
         roll = self.chance.random()
         if roll < 0.1:
             return self._text(attribute, pool)
@@ -139,9 +135,7 @@ class Filters:
         return made
 
     def _part(self, operator: str, text: str) -> str:
-        """Return a part of a text, for an operator that matches parts of texts. For an operator that ignores
-        case, letters may be converted to upper or lower case.
-        """
+        # Operators that ignore case sometimes get the other case.
         cut = self.chance.randint(1, len(text) - 1)
         if "starts" in operator:
             text = text[:cut]
@@ -153,9 +147,7 @@ class Filters:
         return text.swapcase() if folded else text
 
     def _text(self, attribute: Attribute, pool: Sequence[Any]) -> str:
-        """Return a value as text, for use in a query. It is usually a value from a document, but in rare
-        cases it has the wrong type.
-        """
+        """Return a value for a query, usually from a document and rarely of the wrong type."""
         roll = self.chance.random()
         if pool and roll < 0.75:
             value = self.chance.choice(pool)

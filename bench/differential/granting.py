@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-# For each subject that is not a content type: Bifolio's name → Strapi's name.
+# Bifolio's name → Strapi's name
 _THEIRS = {
     "upload": "plugin::upload.content-api",
     "user": "plugin::users-permissions.user",
@@ -24,7 +24,7 @@ Grants = Mapping[str, list[str]]  # a token's name → its permissions, with Bif
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Return two tokens with limited permissions. One can only read, and the other can read and write."""
+    """Return two tokens with limited permissions: one reads, the other also writes."""
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))
@@ -39,7 +39,6 @@ def _actions(type_: Type) -> tuple[str, ...]:
 
 
 def their_tokens(made: Grants) -> str:
-    """Return the tokens as the text of a configuration file for the Strapi project."""
     tokens: list[dict[str, Any]] = [{"name": "read-only", "type": "read-only"}]
     for name, permissions in made.items():
         told = [_theirs(*permission.split(".")) for permission in permissions]
@@ -52,7 +51,6 @@ def _theirs(subject: str, action: str) -> str:
 
 
 def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
-    """Create a token in a Bifolio site, and return the token's secret string."""
     command = [sys.executable, "-m", "server", "token", "create", name, "--type", kind, "--site", str(root)]
     command += [part for permission in permissions for part in ("--permission", permission)]
     made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
@@ -60,10 +58,8 @@ def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
 
 
 def site_yaml(model: Model) -> str:
-    """Return a site.yaml whose roles have the same permissions as in a new Strapi project.
-
-    The text is JSON, which is also valid YAML.
-    """
+    """Return a site.yaml with the permissions of a new Strapi project."""
+    # JSON is valid YAML.
     public = {type_.singular: ["find", "findOne"] for type_ in model.types.values()}
     public |= {"upload": ["find", "findOne"], "auth": list(_AUTH)}
     settings = {

@@ -22,11 +22,11 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result for one request: both responses, and the declared deviations that explain the differences
-    between them.
+    """Result for one request: both responses, and the declared deviations between them.
 
-    `found` contains all differences. `left` contains the unexplained differences, and `wording` contains
-    errors that differ only in their wording. `aside` contains the keys whose values were not compared.
+    - `found` contains all differences, and `left` the unexplained ones.
+    - `wording` contains errors with another wording.
+    - `aside` contains keys that were not compared.
     """
 
     request: Request
@@ -40,9 +40,6 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """The outcome. It is "equal", "wording" (equal except for the wording of errors), "declared",
-        "undeclared" or "unrecorded".
-        """
         if self.theirs.status == NOT_RECORDED:
             return UNRECORDED
         if self.left:
@@ -53,7 +50,6 @@ class Verdict:
 
     @property
     def took(self) -> bool:
-        """Whether both servers accepted the request."""
         return self.theirs.status < 300 and self.ours.status < 300
 
 
@@ -66,13 +62,10 @@ class Judge:
         self.lasting = {deviation.name for deviation in deviations if deviation.lasting}
 
     def ask(self, request: Request) -> Verdict:
-        """Send a request to both servers and compare the responses."""
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Read documents from both servers after a write, and compare the responses. The order of documents
-        is ignored.
-        """
+        """Read documents after a write, and compare them in any order."""
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
     def compare(

@@ -1,6 +1,4 @@
-"""Generator of random values for relations and media in request bodies, in all valid forms and in invalid
-forms.
-"""
+"""Generator of values for relations and media in bodies, in valid and invalid forms."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,9 +16,6 @@ class Links:
         self.world, self.chance = world, chance
 
     def value(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return a value in one of the forms. `path` is the document's path, and `name` is the attribute's
-        name.
-        """
         many = to_many(attribute)
         forms = _MANY if many else _ONE
         made = self.chance.choices([form for form, _ in forms], [weight for _, weight in forms])[0]
@@ -30,7 +25,7 @@ class Links:
         return self.world.of(attribute.get("target", ""))
 
     def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
-        """Return some targets. Each is in one of the forms in which a body can refer to a target."""
+        """Return some targets, in the forms that a body can use."""
         if attribute["type"] == "media":
             few = self.chance.sample(
                 self.world.files, min(len(self.world.files), self.chance.randint(1, most))
@@ -87,7 +82,6 @@ class Links:
         return self.chance.choice(({"connect": names}, {"set": names}, names))
 
     def _numbers(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return targets that are identified by row number, as older clients do."""
         found = [document.number() for document in self._found(attribute)]
         few = self.chance.sample(found, min(len(found), 2))
         return self.chance.choice(
@@ -95,7 +89,6 @@ class Links:
         )
 
     def _populated(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return the current value in the form in which a response with `populate` contains it."""
         made = {GET: f"{path}?populate[{name}]=true", "at": f"data.{name}"}
         return made if self.chance.random() < 0.7 else {"set": made}
 
@@ -126,6 +119,5 @@ _ONE = (*_EVERY, (Links._one, 25), (Links._list, 3))
 
 
 def leads_somewhere(world: World, attribute: Attribute) -> bool:
-    """Return whether a relation or media attribute has at least one possible target."""
     target = FILE if attribute["type"] == "media" else attribute.get("target", "")
     return target == FILE or bool(world.of(target))

@@ -8,14 +8,11 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-# Name of a row. With this difference, queries through the relation have different results too.
+# A row whose difference spreads to queries through the relation.
 SPREADING = "taken over by a draft"
 
 
 def look(judge: Judge, world: World) -> Iterator[Verdict]:
-    """Read every version of every document with all relations and components populated. Yield a verdict for
-    each request.
-    """
     for type_ in world.model.types.values():
         for request in requests(world, type_):
             yield judge.look(request)
@@ -36,9 +33,8 @@ def requests(world: World, type_: Type) -> Iterator[Request]:
 
 
 def settle(judge: Judge, world: World) -> list[Verdict]:
-    """Delete every document that is different on the two servers, so that both servers have the same state.
-
-    Returns the verdicts that revealed the differences.
+    """Delete every document that differs between the servers. Returns the verdicts that revealed the
+    differences.
     """
     shown: list[Verdict] = []
     for _ in range(5):
@@ -52,9 +48,6 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
-    """Return whether the documents' own values are different. Values that are derived from other documents
-    are ignored.
-    """
     return SPREADING in verdict.deviations or any(
         "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
     )

@@ -1,4 +1,4 @@
-"""Generator of random mistakes in a query. Each mistake changes a single thing in a valid query."""
+"""Generator of random mistakes in a query, one in each."""
 
 from bench.differential.model import Type, scalars
 from bench.differential.values import Chance
@@ -96,7 +96,7 @@ _OPERANDS = (
 
 
 def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
-    """Return the query with a mistake, or with a change that only looks like a mistake."""
+    # Some only look like mistakes.
     roll = chance.random()
     if roll < 0.45 or not query:
         added = chance.choice(_ADDED)

@@ -1,4 +1,4 @@
-"""Content types and components of a site, in the form that the generators of random requests need."""
+"""Content types and components of a site, for the generators of requests."""
 
 import json
 from collections.abc import Mapping
@@ -33,17 +33,14 @@ class Type:
 
     @property
     def path(self) -> str:
-        """The path of the content type in the API."""
         return f"/api/{self.singular if self.single else self.plural}"
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """The statuses that a document of the content type can have, in each locale."""
         return ("published", "draft") if self.drafts else ("published",)
 
     @property
     def locales(self) -> tuple[str, ...]:
-        """The locales that a document of the content type can have."""
         return LOCALES if self.localized else LOCALES[:1]
 
 
@@ -56,13 +53,10 @@ class Model:
 
     @property
     def collections(self) -> list[Type]:
-        """The collection types."""
         return [type_ for type_ in self.types.values() if not type_.single]
 
     def inside(self, attribute: Attribute) -> Attributes | None:
-        """Return the attributes of the documents, files or components to which an attribute refers. Return
-        None if the attributes are unknown.
-        """
+        """Return the attributes of an attribute's documents, files or components, or None if unknown."""
         match attribute["type"]:
             case "relation":
                 target = self.types.get(str(attribute.get("target")))
@@ -75,7 +69,6 @@ class Model:
 
 
 def read_model(folder: Path) -> Model:
-    """Read the model from the schema files in a folder `content-types`."""
     types = [_type(json.loads(path.read_bytes())) for path in sorted(folder.glob("*.json"))]
     components = {
         f"{path.parent.name}.{path.stem}": json.loads(path.read_bytes())["attributes"]
@@ -98,29 +91,24 @@ def _type(schema: Mapping[str, Any]) -> Type:
 
 
 def to_many(attribute: Attribute) -> bool:
-    """Return whether the value of an attribute is a list of documents, files or components."""
     many = attribute.get("relation") in TO_MANY or attribute["type"] == "dynamiczone"
     return bool(many or attribute.get("repeatable") or attribute.get("multiple"))
 
 
 def hidden(attribute: Attribute) -> bool:
-    """Return whether an attribute is never part of a response."""
     return bool(attribute["type"] == "password" or attribute.get("private"))
 
 
 def shared(type_: Type, attribute: Attribute) -> bool:
-    """Return whether an attribute has the same value in all locales of a document."""
     own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") is True
     return type_.localized and not own and attribute["type"] not in ("relation", "uid")
 
 
 def scalars(attributes: Attributes) -> list[str]:
-    """Return the attributes that `fields` can select."""
     return [n for n, found in attributes.items() if found["type"] in SCALARS and not hidden(found)]
 
 
 def compounds(attributes: Attributes) -> list[str]:
-    """Return the attributes that `populate` can include."""
     return [n for n, found in attributes.items() if found["type"] in COMPOUND and not hidden(found)]
 
 

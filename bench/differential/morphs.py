@@ -9,7 +9,6 @@ from bench.differential.world import Document, World
 
 
 def morphs(type_: Type) -> list[str]:
-    """Return the attributes that are morph relations."""
     return [n for n, found in type_.attributes.items() if str(found.get("relation")).startswith("morph")]
 
 
@@ -30,9 +29,7 @@ def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
 
 
 def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
-    """Return a reference to a document in the form that a morph relation needs, with the document's content
-    type. Sometimes, a key is missing or superfluous.
-    """
+    """Return a reference to a document with its type. Rarely, a key is missing or superfluous."""
     made: dict[str, Any] = {"documentId": document.reference}
     if chance.random() < 0.1:
         made = {"id": document.number()}
@@ -44,7 +41,6 @@ def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
 
 
 def groups(type_: Type) -> list[list[str]]:
-    """Return groups of at least two relations that have the same target type."""
     made: dict[str, list[str]] = {}
     for name, found in type_.attributes.items():
         if "target" in found and not str(found.get("relation")).startswith("morph"):
@@ -53,7 +49,7 @@ def groups(type_: Type) -> list[list[str]]:
 
 
 def same_targets(chance: Chance, world: World, type_: Type) -> Body | None:
-    """Return a body in which several relations refer to the same document or to the same few documents."""
+    """Return a body in which several relations have the same few targets."""
     every = groups(type_)
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""The pair of servers. Each request is sent to both servers, and both are reset to the same state."""
+"""The pair of servers, which get the same requests and are reset to the same state."""
 
 import json
 import shutil
@@ -23,12 +23,10 @@ _RESET = {
 
 
 class Pair:
-    """The two servers for one site. `keep` saves the current state, and `reset` restores it.
+    """The two servers for one site. `keep` saves their state, and `reset` restores it while they run."""
 
-    Both servers keep running during a reset, in which Strapi's database rows and Bifolio's files are
-    replaced. The number of the reset is written to a file last. When Bifolio returns this number, it has
-    loaded all files. Users are not saved, but deleted by a reset.
-    """
+    # The number of a reset is written last: when Bifolio returns it, all files are loaded. Users are not
+    # saved, but deleted.
 
     def __init__(self, peer: Peer, types: Path, model: Model, grants: Grants, folder: Path) -> None:
         self._peer, self._folder, self._grants = peer, folder, grants
@@ -58,23 +56,18 @@ class Pair:
             server.names |= {f"role:{role['type']}": role["id"] for role in answer.body["roles"]}
 
     def stop(self) -> None:
-        """Stop both servers."""
         self._stack.close()
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """Send a request to both servers. Return Strapi's response and Bifolio's response."""
         return self.theirs.ask(request), self.ours.ask(request)
 
     def keep(self) -> None:
-        """Save the current state of both servers."""
         shutil.copytree(self._root / "content", self._folder / "kept-content")
         self._peer.keep()
         self._kept = (dict(self.theirs.names), dict(self.ours.names))
 
     def reset(self, case: str) -> None:
-        """Restore the saved state of both servers. `case` is the number of the conversation that starts after
-        the reset.
-        """
+        """Restore the saved state. `case` is the number of the next conversation."""
         put_back(self._root / "content", self._folder / "kept-content")
         self._peer.reset(case)
         for user in self.ours.ask(Request("GET", "/api/users")).body:

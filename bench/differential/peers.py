@@ -1,6 +1,4 @@
-"""The server with which Bifolio is compared. It is either an installed Strapi that is running, or a server
-that plays back recorded responses.
-"""
+"""The server with which Bifolio is compared: a running Strapi, or recorded responses."""
 
 import json
 import os
@@ -31,13 +29,11 @@ class Peer(Protocol):
         """Save the current state."""
 
     def reset(self, case: str) -> None:
-        """Restore the saved state. `case` is the number of the conversation that starts after the reset."""
+        """Restore the saved state. `case` is the number of the next conversation."""
 
 
 class Strapi:
-    """A running Strapi project that has the content types in a folder. Its responses are recorded in
-    `recording`.
-    """
+    """A running Strapi project, whose responses are recorded in `recording`."""
 
     def __init__(
         self, packages: Path, types: Path, grants: Grants, folder: Path, recording: Recording | None
@@ -50,7 +46,6 @@ class Strapi:
         self._stack.callback(shutil.rmtree, self._project, ignore_errors=True)
 
     def start(self) -> Server:
-        """Start the server, with a token for each entry in the grants."""
         tokens = {"PEER_TOKENS": their_tokens(self._grants)}
         serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:], tokens))
         theirs = json.loads((self._project / "tokens.json").read_bytes())
@@ -58,17 +53,14 @@ class Strapi:
         return Server("Strapi", serving.port, known, recording=self._recording)
 
     def stop(self) -> None:
-        """Stop the server and remove the project."""
         self._stack.close()
 
     def keep(self) -> None:
-        """Copy the database and the uploads."""
         shutil.copytree(self._uploads, self._kept)
         with _opened(self._project / "data.db") as database, _opened(self._folder / "kept.db") as copy:
             database.backup(copy)
 
     def reset(self, case: str) -> None:
-        """Restore the database rows and the uploads while Strapi is running."""
         put_back(self._uploads, self._kept)
         restore(self._project / "data.db", self._folder / "kept.db")
         if self._recording is not None:
@@ -91,24 +83,23 @@ class Recorded:
         self._stack = ExitStack()
 
     def start(self) -> Server:
-        """Start the playback server. In the file, each token is replaced with its name."""
+        # In the recording, tokens are replaced with their names.
         self._playing = self._stack.enter_context(playing(self._file))
         return Server("Strapi", self._playing.port, {name: name for name in self._names})
 
     def stop(self) -> None:
-        """Stop the playback server."""
         self._stack.close()
 
     def keep(self) -> None:
-        """Do nothing, because each conversation has separate recorded responses."""
+        # Each conversation has its own recorded responses.
+        pass
 
     def reset(self, case: str) -> None:
-        """Switch to the recorded responses for the conversation `case`."""
         self._playing.begin(case)
 
 
 def put_back(live: Path, kept: Path) -> None:
-    """Replace the files in a folder with a saved copy. Identical files are not changed."""
+    """Replace the files in a folder with a saved copy, except for identical ones."""
     there = {path.relative_to(kept) for path in kept.rglob("*") if path.is_file()}
     for path in [path for path in live.rglob("*") if path.is_file()]:
         if path.relative_to(live) not in there:
@@ -130,7 +121,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(database: Path, kept: Path) -> None:
-    """Copy the rows of a saved database into a database that a running server has open."""
+    """Copy the rows of a saved database into one that a server has open."""
     with _opened(database) as live:
         live.execute("PRAGMA foreign_keys = OFF")
         live.execute("ATTACH ? AS kept", (str(kept),))

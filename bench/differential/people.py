@@ -26,13 +26,11 @@ class People:
         self.sessions: list[str] = []
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a request in one of the areas."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         made = self.chance.choice(_PARTS[area])(self) if self.users else self._create()
         return replace(made, area=area)
 
     def _account(self) -> dict[str, Any]:
-        """Return the data for a new account. In most cases, the data is valid."""
         self._count += 1
         name = f"{self.chance.choice(_NAMES)}{self._prefix}{self._count}"
         if self.chance.random() < 0.15:
@@ -41,7 +39,6 @@ class People:
         return {"username": name, "email": address, "password": self.chance.choice(_PASSWORDS[:3])}
 
     def _spoiled(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return a copy of a body. Sometimes, it contains a mistake."""
         if self.chance.random() < 0.65:
             return body
         name = self.chance.choice([*body, "nope", "id", "provider", "role"])
@@ -50,7 +47,6 @@ class People:
         return {**body, name: self.chance.choice(_WRONG)}
 
     def _user(self) -> str:
-        """Return a user id. In most cases, the user exists."""
         if self.chance.random() < 0.08:
             return self.chance.choice(("999999", "abc", "0"))
         return f"«{self.chance.choice(list(self.users))}»"
@@ -160,7 +156,6 @@ class People:
         return Step("", Request("GET", f"/api/users-permissions/roles{path}"))
 
     def _open(self) -> Step:
-        """Return a request that a user or the public is allowed to send."""
         path = self.chance.choice(
             ("/api/users", "/api/users/count", "/api/upload/files", "/api/users-permissions/roles")
         )

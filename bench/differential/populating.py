@@ -19,7 +19,6 @@ class Populates:
         self._filters = Filters(world, chance)
 
     def tree(self, type_: Type) -> Any:
-        """Return a value of the `populate` parameter for a content type."""
         attributes = dict(type_.attributes)
         if type_.localized:
             attributes["localizations"] = {"type": "relation", "relation": "oneToMany", "target": type_.uid}
@@ -38,7 +37,6 @@ class Populates:
         return {name: self._inside(attributes[name], deep) for name in few}
 
     def _path(self, attributes: Attributes, name: str, deep: int) -> str:
-        """Return an attribute's name, or a dotted path that begins with it."""
         inner = self.world.model.inside(attributes[name])
         names = compounds(inner) if inner else []
         if names and deep < _DEEP and self.chance.random() < 0.5:
@@ -80,9 +78,6 @@ class Populates:
         return {"on": made}
 
     def zones(self, type_: Type) -> list[str]:
-        """Return the attributes whose `populate` accepts the option `on`. These are dynamic zones and morph
-        relations.
-        """
         morph = ("morphToOne", "morphToMany")
         return [
             name
@@ -91,9 +86,7 @@ class Populates:
         ]
 
     def on_tree(self, type_: Type) -> Any:
-        """Return a `populate` parameter that contains different options for each type of item in a dynamic
-        zone.
-        """
+        """Return a `populate` parameter with options for each kind of item in a dynamic zone."""
         names = self.zones(type_)
         if not names:
             return "*"
@@ -121,7 +114,6 @@ class Populates:
         return made or ("true" if self.chance.random() < 0.5 else {"populate": "*"})
 
     def fields(self, attributes: Attributes) -> Any:
-        """Return a value of the `fields` parameter."""
         names = [n for n in (*OWN, *scalars(attributes)) if n in attributes or self.chance.random() < 0.3]
         names = [n for n in names if n != "documentId" or self.chance.random() < 0.3] or ["documentId"]
         few = self.chance.sample(names, self.chance.randint(1, min(4, len(names))))
@@ -129,9 +121,7 @@ class Populates:
 
 
 def deep_populate(components: Mapping[str, Attributes], attributes: Attributes, deep: int = 0) -> Any:
-    """Return a `populate` parameter that includes all values in a document. For relations, only the
-    documentIds are included.
-    """
+    """Return a `populate` parameter for all values of a document, and the documentIds of relations."""
     made: dict[str, Any] = {}
     for name in compounds(attributes):
         found = attributes[name]

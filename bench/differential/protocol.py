@@ -1,6 +1,4 @@
-"""Random requests that test HTTP itself: methods, paths, the `Origin` header, and the content types of
-bodies.
-"""
+"""Random requests that test HTTP itself: methods, paths, `Origin`, and content types."""
 
 import json
 from collections.abc import Iterator
@@ -45,9 +43,7 @@ _BODIES = (
 
 
 def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the method and path of requests that change nothing, because the API does not support the method
-    for this path.
-    """
+    # They change nothing, because the API does not support these methods.
     for type_ in types:
         yield from ((method, type_.path) for method in _SAFE)
         one = [f"{type_.path}/{name}" for name in (*names[type_.uid][:1], "none")]
@@ -63,9 +59,7 @@ def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple
 
 
 def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]]) -> Request:
-    """Return a request that changes nothing. `names` maps the uids of content types to references to
-    documents.
-    """
+    """Return a request that changes nothing. `names` maps uids to references to documents."""
     method, path = chance.choice(list(_untouched(types, names)))
     headers: list[tuple[str, str]] = []
     if chance.random() < 0.5:
@@ -83,9 +77,6 @@ def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]])
 
 
 def with_content_type(chance: Chance, request: Request) -> Request:
-    """Return a write request with a different `Content-Type`, or with a body that does not match its
-    `Content-Type`.
-    """
     roll, text = chance.random(), json.dumps(request.body, ensure_ascii=False)
     if roll < 0.55:
         return replace(request, kind=chance.choice(_TYPES), body=text)
@@ -95,9 +86,7 @@ def with_content_type(chance: Chance, request: Request) -> Request:
 
 
 def with_other_indices(chance: Chance, query: Query) -> Query:
-    """Return the query with its lists written in a different form: with `[]`, with gaps between the indexes,
-    or by repeating the name.
-    """
+    """Write the lists of a query in another form, such as with gaps between the indexes."""
     way = chance.choice(("empty", "empty", "gaps", "far", "reversed", "first empty", "bare"))
     made = [(_other_key(key, way), value) for key, value in query]
     if way == "reversed":

@@ -27,9 +27,7 @@ Schema = dict[str, Any]
 
 
 def write_random_types(folder: Path, seed: str) -> None:
-    """Generate content types and components from a seed, and write them to the folder `content-types` at
-    `folder`.
-    """
+    """Generate content types and components from a seed, in `folder`/content-types."""
     chance = random.Random(f"types/{seed}")
     nouns = chance.sample(_NOUNS, _COLLECTIONS + _SINGLES)
     collections = nouns[:_COLLECTIONS]
@@ -45,7 +43,7 @@ def write_random_types(folder: Path, seed: str) -> None:
 
 
 def _components(chance: Chance, collections: list[str]) -> dict[str, Schema]:
-    """Return components. A component may contain components that come before it."""
+    # A component can contain those before it.
     made: dict[str, Schema] = {}
     for i in range(_COMPONENTS):
         attributes = _scalars(chance, chance.randint(1, 4), plain=True)
@@ -138,7 +136,7 @@ def _bounds(chance: Chance) -> Schema:
 
 
 def _relate(chance: Chance, types: dict[str, Schema], collections: list[str]) -> None:
-    """Add relations of all kinds to the content types. The relations of single types have no other side."""
+    # The relations of single types have no other side.
     for i in range(_RELATIONS):
         kind, back = _LINKS[i % len(_LINKS)]
         source = chance.choice(collections if back else list(types))

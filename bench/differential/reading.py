@@ -12,15 +12,12 @@ from bench.differential.world import World
 
 
 def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdict) -> None:
-    """Record the result of a request that does not depend on earlier requests."""
     command = curl(verdict.request, judge.pair.ours.names)
     findings.note(area, shape_of(judge, verdict), Example(case, [command], verdict))
 
 
 def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
-    """Return the shape of a result, which is a text without specific names and values. Results with the same
-    cause have the same shape.
-    """
+    """Return the shape of a result: a text without names and values, equal for equal causes."""
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
     differences = verdict.left or verdict.wording
@@ -39,7 +36,6 @@ class Reading:
         self._shrinking = shrinking
 
     def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
-        """Send the reads with these numbers. A read is determined by the seed and its number."""
         for number in numbers:
             chance = random.Random(f"{seed}/read/{number}")
             area = chance.choices(list(AREAS), list(AREAS.values()))[0]
@@ -55,7 +51,6 @@ class Reading:
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
     def _shows(self, request: Request, first: Verdict) -> bool:
-        """Return whether a smaller request reveals the same unexplained difference."""
         verdict = self._judge.ask(request)
         if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False

@@ -57,7 +57,7 @@ class Reads:
         return Request("GET", path, tuple(query), headers=headers, who=who)
 
     def _described(self) -> list[str]:
-        """Return the API paths whose responses describe the site, for example its content types."""
+        """Return API paths whose responses describe the site."""
         builder, model = "/api/content-type-builder", self.world.model
         paths = [
             "/api/i18n/locales",
@@ -91,9 +91,6 @@ class Reads:
         return self.chance.choice(found) if found and self.chance.random() < 0.95 else "none"
 
     def _version(self, value: str, made: dict[str, Any]) -> str:
-        """Return a reference to the row number of a document version. If possible, it is the version that the
-        query selects.
-        """
         if not value.startswith("«id:"):
             return value
         _, name, status, locale = value.strip("«»").split(":")
@@ -197,7 +194,7 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "zones": (Reads._on,),
     "http": (),
 }
-# How often each area is chosen in a run, as a weight.
+# weights
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,

@@ -1,6 +1,4 @@
-"""Report of a run: the outcomes for each area, the declared differences for each row, and each cause with an
-example.
-"""
+"""Report of a run: outcomes, declared differences, and causes with examples."""
 
 import json
 from collections import Counter
@@ -12,12 +10,11 @@ from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
-ENOUGH = 30  # An area fails only if it has at least this many responses.
+ENOUGH = 30  # responses that an area needs to fail
 _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 
 def print_outcomes(findings: Findings, floors: Mapping[str, float]) -> None:
-    """Print the table with the outcomes for each area."""
     rows = [_row(area, findings.outcomes[area], floors.get(area)) for area in findings.areas()]
     rows.append(_row("all", sum(findings.outcomes.values(), Counter()), floors.get("all")))
     note = "Of all answers compared, those that are equal, and the least that is asked of each area."
@@ -34,9 +31,7 @@ def _row(area: str, outcomes: Counter[str], floor: float | None) -> list[str]:
 
 
 def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
-    """Print how many responses each row in docs/differences.md explains. `about` maps the names of the rows
-    to their texts.
-    """
+    """Print how many responses each row in docs/differences.md explains."""
     rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
     unmet = len(about) - len(rows)
     note = (
@@ -50,7 +45,6 @@ def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
 
 
 def ranked(causes: Causes) -> list[Cause]:
-    """Return the causes, beginning with the most frequent one."""
     return sorted(causes.values(), key=lambda cause: (-cause.count, cause.shape))
 
 
@@ -74,7 +68,6 @@ def cause_text(cause: Cause, number: int) -> str:
 
 
 def wording_lines(findings: Findings, most: int) -> Sequence[str]:
-    """Return a line for each pair of different wordings, beginning with the most frequent pair."""
     return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
 
 
@@ -92,9 +85,6 @@ def causes_text(findings: Findings) -> str:
 
 
 def _shortened(body: Any) -> str:
-    """Return a JSON text in which parts that are always the same are omitted. It is truncated if it is still
-    too long.
-    """
     text = body if isinstance(body, str) else json.dumps(_without(body), ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
@@ -106,10 +96,7 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """Return the areas in which the share of equal responses is less than required.
-
-    Areas with few responses are ignored.
-    """
+    """Return the areas with too few equal responses."""
     every = {**findings.outcomes, "all": sum(findings.outcomes.values(), Counter())}
     return [
         area

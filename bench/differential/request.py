@@ -1,13 +1,8 @@
-"""Requests that are sent to both servers. They contain references in place of ids, because ids differ between
-the servers.
-
-References are texts in guillemets: `«doc:3»` is a documentId, `«id:3:draft:en»` is the row number of one
-version, `«created:3»` is the time of creation, and `«file:2»` is the number of a file. When a request is sent
-to a server, its references are replaced with that server's values.
-
-An object `{"«get»": PATH, "at": "data.tags"}` in a body is replaced with a part of the server's own response
-to a GET request for the path. All other keys in the object describe edits (`editing.edited`).
-"""
+"""Requests for both servers, with references instead of ids, which differ between them."""
+# References are texts: `«doc:3»` is a documentId, `«id:3:draft:en»` the row number of a version,
+# `«created:3»` a time, and `«file:2»` the number of a file.
+# In a body, `{"«get»": PATH, "at": "data.tags"}` is a part of the server's own response to a GET request. Its
+# other keys are edits (`editing.edited`).
 
 import json
 import re
@@ -28,9 +23,7 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is JSON, unless `kind` is a different content type. `files` are
-    uploaded in a form.
-    """
+    """One request. `body` is JSON, unless `kind` is another content type. `files` are sent in a form."""
 
     method: str
     path: str
@@ -39,15 +32,13 @@ class Request:
     kind: str = "application/json"
     files: tuple[tuple[str, str, str, bytes], ...] = ()  # (field name, file name, media type, content)
     headers: tuple[tuple[str, str], ...] = ()
-    who: str = "full"  # who sends the request: the name of a token, a reference to a session, or PUBLIC
-    form: bool = False  # whether the body is a multipart form, even without files
+    who: str = "full"  # name of a token, reference to a session, or PUBLIC
+    form: bool = False  # a form, even without files
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: the body as parsed JSON or as text, and the headers to compare. The names of the headers
-    are in lower case.
-    """
+    """A response: its body as JSON or text, and the headers to compare, by lower-case name."""
 
     status: int
     body: Any
@@ -55,12 +46,11 @@ class Answer:
 
     @property
     def data(self) -> Any:
-        """The value of the key `data` in the body. None if there is no such key."""
         return self.body.get("data") if isinstance(self.body, dict) else None
 
 
 def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any:
-    """Replace the references in a part of a request with the values for a server."""
+    """Replace references with the values of a server."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole:
@@ -78,7 +68,6 @@ def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any
 
 
 def flatten(name: str, tree: Any) -> Query:
-    """Convert nested parameters to pairs in bracket notation."""
     if isinstance(tree, Mapping):
         return tuple(pair for key, inner in tree.items() for pair in flatten(f"{name}[{key}]", inner))
     if isinstance(tree, Sequence) and not isinstance(tree, str):
@@ -87,9 +76,7 @@ def flatten(name: str, tree: Any) -> Query:
 
 
 def target(request: Request, names: Mapping[str, Any], *, plain: bool = False) -> str:
-    """Return the path and query string. If `plain` is set, brackets and similar characters are not
-    percent-encoded.
-    """
+    """Return the path and query string. With `plain`, brackets are not percent-encoded."""
     safe = "[]$:,*/" if plain else ":,*"
     pairs = (
         f"{quote(str(fill(key, names, _never)), safe)}={quote(str(fill(value, names, _never)), safe)}"
@@ -104,9 +91,7 @@ def _never(_: str) -> Any:
 
 
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
-    """Return the bytes of a body in which the references have already been replaced, and the headers for this
-    body.
-    """
+    """Return a body without references as bytes, and its headers."""
     headers = dict(request.headers)
     if request.files or request.form:
         return _multipart(request, body)
@@ -137,9 +122,7 @@ def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:
 
 
 def curl(request: Request, names: Mapping[str, Any]) -> str:
-    """Return a request as a curl command. Parts of the body that are copied from responses are shown as
-    references.
-    """
+    """Return a request as a curl command, with references for parts copied from responses."""
     words = ["curl", "-sg"]
     if request.method != "GET":
         words += ["-X", request.method]
@@ -162,7 +145,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
-    """Replace references, like `fill`. Parts that are copied from responses are not replaced."""
+    # Parts that are copied from responses remain.
     if isinstance(value, dict) and GET in value:
         edits = fill(value.get("edits", []), names, _never)
         told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]

@@ -1,6 +1,4 @@
-"""Generator of random round trips: a document is read, changed a little, and sent back, as editors and
-scripts do.
-"""
+"""Generator of round trips: read a document, change it a little, and send it back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,10 +21,8 @@ class RoundTrips:
         self.world, self.chance, self.bodies = world, chance, bodies
 
     def body(self, type_: Type, document: Document | None) -> tuple[Any, Query]:
-        """Return a body that is copied from a server's response, and the query for the write.
-
-        Most writes change the version that was read.
-        """
+        """Return a body copied from a response, and the query for the write."""
+        # Most writes change the version that was read.
         version = self.chance.choice(sorted(document.versions)) if document else (LOCALES[0], "published")
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         query = self._version(type_, *version)
@@ -39,7 +35,7 @@ class RoundTrips:
             "plain": self.chance.random() < 0.5,
             "edits": [edit for _ in range(self.chance.randint(0, 2)) for edit in self._edits(type_)],
         }
-        # This write creates a translation by sending a copy of a different locale.
+        # a translation, by sending a copy of another locale
         if self.chance.random() < 0.2:
             query = self._version(type_, self.chance.choice(LOCALES), version[1])
         return body, query
@@ -57,7 +53,6 @@ class RoundTrips:
         return {name: self._whole(found) for name, found in type_.attributes.items() if _populated(found)}
 
     def _whole(self, attribute: Attribute) -> Any:
-        """Return a `populate` parameter that includes all nested components."""
         if attribute["type"] != "component":
             return {"populate": "*"} if attribute["type"] == "dynamiczone" else "true"
         inner = self.world.model.components[attribute["component"]]

@@ -1,8 +1,4 @@
-"""Content types with every option on every attribute type, as files in a folder `content-types`.
-
-The content types differ in their attributes: lengths, bounds and patterns; defaults; unique attributes;
-several relations to the same content type; relations to documents of any content type.
-"""
+"""Content types with every option on every attribute type."""
 
 import json
 from pathlib import Path
@@ -74,9 +70,7 @@ def write_rules_types(folder: Path) -> None:
 
 
 def _roads() -> Schema:
-    """Return a content type with several relations to towns. It also has a relation to itself, with an
-    attribute on both sides.
-    """
+    """Return a content type with several relations to towns, and one to itself."""
     return {
         "name": {"type": "string"},
         "start": _relation("manyToOne", "town", inversedBy="starting"),

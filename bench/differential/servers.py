@@ -1,6 +1,4 @@
-"""One of the two servers. References in requests are replaced with this server's values before the requests
-are sent.
-"""
+"""One of the two servers, which replaces references in requests with its own values."""
 
 import http.client
 import json
@@ -14,7 +12,7 @@ from bench.host import HOST
 from bench.peer.recording import Recording, key
 
 _TIMEOUT = 60
-_PLAIN = "/?=&[]$*,.:%+"  # characters that are not percent-encoded in a path with a query
+_PLAIN = "/?=&[]$*,.:%+"  # not percent-encoded
 
 
 @dataclass
@@ -29,9 +27,7 @@ class Server:
     recording: Recording | None = None  # the recording to which responses are added
 
     def ask(self, request: Request) -> Answer:
-        """Send a request and return the response. If the server does not respond, return a response with the
-        status 0.
-        """
+        # Status 0: no response.
         body, headers = encode(request, fill(request.body, self.names, self._get))
         if request.who != PUBLIC:
             known = self.tokens.get(request.who) or self.names.get(request.who, request.who)
@@ -43,12 +39,11 @@ class Server:
         return self._send("GET", quote(path, _PLAIN), None, headers).body
 
     def _named(self, headers: dict[str, str]) -> dict[str, str]:
-        """Return the headers for the recording. In them, tokens are replaced with their names."""
         known = {f"Bearer {token}": f"Bearer {name}" for name, token in self.tokens.items()}
         return {name: known.get(value, value) for name, value in headers.items()}
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        for _ in range(2):  # Try again, because the server may have closed the idle connection.
+        for _ in range(2):  # The server may have closed the idle connection.
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
             try:

@@ -1,7 +1,4 @@
-"""Shapes of requests and differences. A shape is a text without specific names and values.
-
-Results with the same cause have the same shape.
-"""
+"""Shapes of requests and differences: texts without names and values, equal for equal causes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +18,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # Operators for which a server compares texts that are different from those in its responses.
+_AS_TEXT = {  # For these operators, a server compares other texts than it returns.
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -46,7 +43,6 @@ class Shapes:
         self._paths = {type_.path for type_ in model.types.values()}
 
     def names(self, path: str) -> str:
-        """Replace the attribute names in a path with the attributes' kinds."""
         return _WORD.sub(lambda found: self._kinds.get(found[0], found[0]), path)
 
     def request(self, request: Request) -> str:
@@ -61,16 +57,13 @@ class Shapes:
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
 
     def _path(self, path: str) -> str:
-        """Return the shape of a path. A content type is replaced with «type» or «single», and ids are
-        replaced too.
-        """
         parts = path.split("/")
         head = "/".join(parts[:3])
         at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
         return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
-        """Return the shape of a query key. It contains only the last attribute in the key."""
+        # The last attribute is enough.
         names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
         head, made = names[0], names[1:]
         for inner in ("populate", "filters", "sort"):
@@ -108,15 +101,12 @@ class Shapes:
         return _value(value)
 
     def differences(self, found: Sequence[Difference], request: Request) -> str:
-        """Return the shape of the differences in a response."""
         told = [d for d in found if not d.where.startswith("meta.")] or found
         made = [_last(self.difference(difference, request)) for difference in told]
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference, request: Request) -> str:
-        """Return the place of a difference in a response. In it, attribute names are replaced with the
-        attributes' kinds.
-        """
+        """Return the place of a difference, with attributes' kinds instead of names."""
         head = "/".join(request.path.split("/")[:3])
         at = next((t for t in self._model.types.values() if t.path == head), None)
         attributes: Attributes | None = at.attributes if at else {}
@@ -136,9 +126,7 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        """Return words that describe what Strapi's database rows store about a relation and Bifolio's files
-        do not (locales or drafts).
-        """
+        # Words for what Strapi's rows store about a relation and Bifolio's files don't.
         other = self._model.types.get(str(attribute.get("target")))
         if str(attribute.get("relation")).startswith("morphTo"):  # The target may be of any type.
             return " to-localized" * (not type_.localized or not type_.drafts)
@@ -150,13 +138,7 @@ class Shapes:
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through(self, request: Request) -> str:
-        """Return words that describe special steps in filters and sort keys.
-
-        A step is special if it leads from a content type without drafts to one with drafts, through a
-        relation for which a file stores less than a database row, or to the other side of a morph relation.
-        Comparisons of booleans, datetimes or fractions as texts are also special, and so are comparisons with
-        row numbers.
-        """
+        """Return words for special steps in filters and sort keys."""
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
         if type_ is None or request.method != "GET":
@@ -207,14 +189,13 @@ class Shapes:
 
 
 def _last(difference: str) -> str:
-    """Return a difference in which the place consists of only its last two names."""
     where, _, rest = difference.partition(" ") if "<" not in difference else difference.rpartition("> ")
     names = (where + (">" if "<" in difference else "")).split(".")
     return difference if "≠" in names[0] or len(names) < 4 else f"….{'.'.join(names[-2:])} {rest}"
 
 
 def kind(attribute: Attribute) -> str:
-    """Return a description of an attribute's kind, which does not contain the attribute's name."""
+    """Return a description of an attribute's kind, without its name."""
     found = [_GROUPS.get(attribute["type"], str(attribute["type"]))]
     if "relation" in attribute:
         found = [str(attribute["relation"])] if attribute["relation"].startswith("morph") else found
@@ -242,14 +223,12 @@ def _value(value: Any) -> str:
 
 
 def _part(part: str) -> str:
-    """Return a part of a path, with ids replaced."""
     if _REFERENCE.search(part):
         return _REFERENCE.sub(r"«\1»", part)
     return "'number'" if part.isdigit() else part
 
 
 def _message(value: Any) -> str:
-    """Return an error message without the names and values that the message quotes."""
     text = re.sub(r'"[^"]*"|\'[^\']*\'|`[^`]*`|“[^”]*”', "…", str(value))
     text = re.sub(r"(Invalid key) .*", r"\1 …", text)
     return re.sub(r"(?<=: )(\S+) must", "… must", re.sub(r"\d{2,}(?!\d* )", "N", text))[:160]

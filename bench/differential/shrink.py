@@ -10,9 +10,7 @@ Shows = Callable[[Request], bool]
 
 
 def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
-    """Return the smallest request found for which `shows` returns True. The search ends after `most`
-    attempts.
-    """
+    """Return the smallest request for which `shows` is true, after at most `most` attempts."""
     smaller = True
     while smaller:
         smaller = False
@@ -54,7 +52,6 @@ def _fewer(pairs: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[str, str]
 
 
 def _shorter(key: str) -> Iterator[str]:
-    """Yield shorter keys, each with a logical operator such as `$and` removed."""
     names = key.rstrip("]").replace("]", "").split("[")
     for i, name in enumerate(names):
         if name in ("$and", "$or") and i + 2 < len(names):
@@ -68,7 +65,7 @@ def _with(pairs: tuple[tuple[str, str], ...], i: int, key: str, value: str) -> t
 
 
 def _less(value: Any) -> Iterator[Any]:
-    """Yield copies of an object or list, each with one item removed at some depth."""
+    """Yield copies of an object or list without one item at some depth."""
     if isinstance(value, dict) and GET in value:
         for edits in _less(value.get("edits", [])[:]) if value.get("edits") else ():
             if all(len(edit) == 3 for edit in edits):

@@ -12,12 +12,12 @@ SITES = {
     "books": ROOT / "tests" / "tools" / "importer" / "site",
 }
 RULES = "rules"  # a site with every option on every attribute type
-RANDOM = "random-"  # prefix of a site's name; the number after it is the seed for random content types
+RANDOM = "random-"  # followed by the seed
 DEFAULT = (*SITES, RULES, f"{RANDOM}1")
 
 
 def make_types(folder: Path, name: str) -> Path:
-    """Create the folder `content-types` for a site. Raises SystemExit if the site's name is unknown."""
+    """Create the folder `content-types` for a site. Raises SystemExit if the site is unknown."""
     if name.startswith(RANDOM):
         write_random_types(folder, name.removeprefix(RANDOM))
     elif name == RULES:

@@ -13,13 +13,12 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request in a conversation (a short sequence of requests).
+    """One request in a conversation.
 
-    - `captures`: the references to set. Each name is mapped to the place of the value in the response, such
-      as `data.documentId`.
-    - `learns`: requests to send after this one, to set more references
+    - `captures` maps references to places in the response, such as `data.documentId`.
+    - `learns`: requests afterwards, to set more references
     - `looks`: requests that read the stored documents
-    - `done`: called if both servers accepted the request, so that the generator can update its state
+    - `done`: called if both servers accepted the request
     """
 
     area: str
@@ -34,4 +33,4 @@ class Maker(Protocol):
     """Generator of the steps in one conversation."""
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a step in one of the areas. Return None if no request in the area is possible."""
+        """Return a step in one of the areas, or None if none is possible."""

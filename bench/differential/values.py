@@ -44,11 +44,7 @@ Chance = random.Random
 
 
 class Values:
-    """Generator of attribute values.
-
-    Unique values contain a counter. If `plain` is set, responses contain the values exactly as they were
-    written.
-    """
+    """Generator of attribute values. With `plain`, responses contain them as they were written."""
 
     def __init__(self, chance: Chance, prefix: str = "v", *, plain: bool = False) -> None:
         self.chance, self.plain = chance, plain
@@ -65,7 +61,6 @@ class Values:
         return made
 
     def text(self, most: int = 3) -> str:
-        """Return at most `most` words."""
         return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(1, most)))
 
     def _next(self) -> str:
@@ -159,7 +154,7 @@ _GOOD: Mapping[str, Callable[[Values, Attribute], Any]] = {
     "blocks": Values._blocks,
 }
 
-# Values that are invalid for an attribute type. Some of them are accepted and converted.
+# Some of them are accepted and converted.
 _ANY_WRONG: Sequence[Any] = (5, -1, 1.5, "", "zzz", True, False, [], {}, ["a"], {"a": 1}, None, "0", "true")
 _WRONG: Mapping[str, Sequence[Any]] = {
     "string": ("x" * 300, "x" * 61, "x", "UPPER", " "),
@@ -205,6 +200,6 @@ _WRONG: Mapping[str, Sequence[Any]] = {
 
 
 def wrong(chance: Chance, attribute: Attribute) -> Any:
-    """Return a value that a scalar attribute should either reject, or accept and convert."""
+    """Return a value that an attribute should reject or convert."""
     own = _WRONG.get(attribute["type"], ())
     return chance.choice(own) if own and chance.random() < 0.6 else chance.choice(_ANY_WRONG)

@@ -11,9 +11,7 @@ Version = tuple[str, str]  # (locale, status)
 
 @dataclass
 class Document:
-    """A document. It consists of the name of its reference, its versions, and the values that were last
-    written.
-    """
+    """A document: its reference, its versions, and the values that were last written."""
 
     name: str
     uid: str
@@ -22,13 +20,9 @@ class Document:
 
     @property
     def reference(self) -> str:
-        """The reference to the documentId."""
         return f"«doc:{self.name}»"
 
     def number(self) -> str:
-        """Return the reference to the row number of one version. If possible, it is a version in the default
-        locale.
-        """
         locale, status = min(self.versions, key=lambda v: (v[0] != LOCALES[0], v[1] != "published", v))
         return f"«id:{self.name}:{status}:{locale}»"
 
@@ -43,34 +37,26 @@ class World:
     _count: int = -1
 
     def new(self, uid: str) -> Document:
-        """Return a new document, which is not added and does not exist on the servers yet."""
         self._count += 1
         return Document(str(self._count), uid)
 
     def add(self, uid: str) -> Document:
-        """Add a new document. The caller must create it on the servers."""
         made = self.new(uid)
         self.documents[made.name] = made
         return made
 
     def of(self, uid: str, version: Version | None = None) -> list[Document]:
-        """Return the documents of a content type. If `version` is given, return only documents that have this
-        version.
-        """
         return [d for d in self.documents.values() if d.uid == uid and (not version or version in d.versions)]
 
     def type_of(self, document: Document) -> Type:
-        """Return a document's content type."""
         return self.model.types[document.uid]
 
     def said(self, uid: str, name: str) -> Iterator[Any]:
-        """Yield the value that was last written to an attribute, for each document of a content type."""
         for document in self.of(uid):
             if document.said.get(name) is not None:
                 yield document.said[name]
 
     def copy(self) -> "World":
-        """Return an independent copy."""
         documents = {
             name: Document(d.name, d.uid, set(d.versions), dict(d.said)) for name, d in self.documents.items()
         }

@@ -21,9 +21,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class Writes:
-    """Generator of the random writes in one conversation (a short sequence of writes). It uses a few
-    documents of one or two content types.
-    """
+    """Generator of the writes in one conversation, to a few documents of one or two types."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance = world, chance
@@ -34,7 +32,7 @@ class Writes:
         self._types = chance.choices(types, weights, k=2)
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a write in one of the areas. Return None if no content type is suitable."""
+        """Return a write in one of the areas, or None if no content type fits."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         every = list(self.world.model.types.values())
         others = self.chance.sample(every, len(every)) if area in _RARE else []
@@ -49,7 +47,7 @@ class Writes:
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
     ) -> Step:
-        """Return a step that sends a POST or PUT request. Some steps contain parameters for the response."""
+        # Some steps contain parameters for the response.
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
         version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
@@ -88,11 +86,8 @@ class Writes:
         )
 
     def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
-        """Return the requests that read the content type's documents, and the documents of related content
-        types in both directions.
-
-        Related content types must be read, because publishing a document can remove its relations there.
-        """
+        """Return the requests that read the documents of a type and of related types."""
+        # Publishing a document can remove its relations in related documents.
         types = {type_.uid: type_}
         types |= {
             t.uid: t for t in self.world.model.types.values() if type_.uid in self._targets(t.attributes)
@@ -104,7 +99,6 @@ class Writes:
         return tuple(request for one in types.values() for request in requests(self.world, one))
 
     def _targets(self, attributes: Attributes) -> set[str]:
-        """Return the target types of relations, including relations inside components."""
         found = {str(attribute.get("target")) for attribute in attributes.values()}
         for attribute in attributes.values():
             kinds = [attribute.get("component"), *attribute.get("components", ())]
@@ -113,9 +107,7 @@ class Writes:
         return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
-        """Return a valid body. For a new document, it contains all required attributes. For an existing
-        document, it contains a few attributes.
-        """
+        """Return a valid body: all required attributes of a new document, or a few of an old one."""
         version = (locale, "published")
         if document is None or type_.single:
             return self.bodies.body(type_.attributes, version, 0.5)
@@ -125,7 +117,6 @@ class Writes:
         return self.bodies.body({name: type_.attributes[name] for name in names}, version, 1.0)
 
     def _base(self, type_: Type, document: Document | None) -> Body:
-        """Return the values that every body must contain."""
         if document and not type_.single:
             return {}
         needed = {name: found for name, found in type_.attributes.items() if found.get("required")}
@@ -136,15 +127,12 @@ class Writes:
         return self.chance.choice(found) if found else None
 
     def create(self, type_: Type, document: Document | None) -> Step:
-        """Create a document."""
         return self._send(type_, None, self._good(type_, None))
 
     def update(self, type_: Type, document: Document | None) -> Step:
-        """Change some attributes of a document."""
         return self._send(type_, document, self._good(type_, document))
 
     def relations(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a relation in the document or in a component, in one of the possible forms."""
         name = self._pick(type_, "relation")
         if name is None or not leads_somewhere(self.world, type_.attributes[name]):
             return self._inner_link(type_, document, "relation")
@@ -153,7 +141,6 @@ class Writes:
         return self._link(type_, document, name)
 
     def media(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a media attribute, in one of the possible forms."""
         name = self._pick(type_, "media")
         if name is None or self.chance.random() < 0.2:
             return self._inner_link(type_, document, "media")
@@ -180,9 +167,6 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: made})
 
     def components(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a component or dynamic zone: completely, partially, or in the form in which it
-        was populated.
-        """
         name = self._pick(type_, "component", "dynamiczone")
         if name is None:
             return None
@@ -213,10 +197,7 @@ class Writes:
         return self.bodies.component(attribute, version)
 
     def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
-        """Return components, one of which is identified by its number and has changed.
-
-        The other components are omitted or new.
-        """
+        """Return components, of which one is identified by its number. Others are omitted or new."""
         version = (LOCALES[0], "published")
         kind = attribute.get("component") or self.chance.choice(attribute["components"])
         part = self.bodies.body(self.world.model.components[kind], version, 0.4)
@@ -275,7 +256,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, None), **body}, query)
 
     def validation(self, type_: Type, document: Document | None) -> Step:
-        """Write invalid values, values that are converted, or a body that is not an object."""
+        """Write invalid or converted values, or a body that is no object."""
         roll, base = self.chance.random(), self._base(type_, document)
         if roll < 0.06:
             data: Any = self.chance.choice(
@@ -317,7 +298,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value}, query)
 
     def delete(self, type_: Type, document: Document | None) -> Step:
-        """Delete a document, one of its locales, or a document that does not exist."""
+        """Delete a document, one of its locales, or a missing document."""
         name = document.reference if document else "nothere"
         query: Query = ()
         if type_.localized and self.chance.random() < 0.6:
@@ -328,7 +309,6 @@ class Writes:
         return Step("", Request("DELETE", path, query), looks=self._looks(type_, type_.attributes))
 
     def form(self, type_: Type, document: Document | None) -> Step:
-        """Send a write whose body is a form."""
         body = self._good(type_, document)
         flat = {n: v for n, v in body.items() if v is not None and not isinstance(v, dict | list)}
         written = {n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items()}
@@ -348,7 +328,6 @@ class Writes:
         return self._send(type_, document, {}, data={"data": body})
 
     def round_trip(self, type_: Type, document: Document | None) -> Step | None:
-        """Read a document, make small changes, and send it back."""
         if document is None and not type_.single:
             return None
         body, query = RoundTrips(self.world, self.chance, self.bodies).body(type_, document)
@@ -384,7 +363,6 @@ class Writes:
         return [part] * self.chance.randint(0, attribute.get("max", 2) + 1)
 
     def blocks(self, type_: Type, document: Document | None) -> Step | None:
-        """Write blocks that contain null at any depth."""
         name = self._pick(type_, "blocks")
         if name is None:
             return None
@@ -392,7 +370,6 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def morph(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a relation to documents of any content type, or the other side of such a relation."""
         names = morphs.morphs(type_)
         if not names:
             return None
@@ -401,7 +378,6 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def same_targets(self, type_: Type, document: Document | None) -> Step | None:
-        """Write several relations to the same document."""
         body = morphs.same_targets(self.chance, self.world, type_)
         if body is None:
             return None
@@ -409,15 +385,11 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), **body}, query)
 
     def content_type(self, type_: Type, document: Document | None) -> Step:
-        """Send a write with a different `Content-Type`."""
         made = self._send(type_, document, self._good(type_, document))
         return replace(made, request=protocol.with_content_type(self.chance, made.request))
 
 
 def _is_said(type_: Type, name: str, value: Any) -> bool:
-    """Return whether a written value must be remembered. This is the case for relations, and for values that
-    later requests search for or repeat.
-    """
     return isinstance(value, str | int | float) or type_.attributes.get(name, {}).get("type") == "relation"
 
 
@@ -442,7 +414,7 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write same targets": (Writes.same_targets, 10),
     "write content types": (Writes.content_type, 6),
 }
-# areas for which only a few content types are suitable
+# few content types fit
 _RARE = ("write blocks", "write morph", "write same targets")
-# How often each area is chosen in a run, as a weight.
+# weights
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

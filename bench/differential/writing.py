@@ -1,9 +1,7 @@
-"""Sends short sequences of writes (conversations) to both servers, and compares the stored documents after
-each step.
-
-A conversation starts from the saved state. It ends at the first difference, because this difference would
-cause further differences. Each new difference is reported with as few steps as possible.
+"""Sends conversations (short sequences of writes) to both servers, and compares the documents after each
+step.
 """
+# A conversation ends at its first difference, which would cause others.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -27,19 +25,16 @@ Make = Callable[[World, Chance, str], Maker]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A step that was sent. The verdict is about the responses to the step, or about the reads that follow
-    it.
-    """
+    """A step that was sent, with a verdict on its response or on the reads that follow."""
 
     step: Step
     verdict: Verdict
-    # the read that reveals the difference, if the response itself does not reveal it
+    # the read that reveals the difference, if the response does not
     shown: Request | None = None
-    lasting: bool = False  # whether stored documents differ from now on, because of a declared difference
+    lasting: bool = False  # whether stored documents differ from now on
 
     @property
     def agreed(self) -> bool:
-        """Whether both servers are still in the same state."""
         same = self.verdict.theirs.status == self.verdict.ours.status
         return same and not self.verdict.left and not self.lasting
 
@@ -50,7 +45,7 @@ class Writing:
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
         self._shrinking = shrinking
-        # Differences that existed before a write are not effects of that write.
+        # These differences are not effects of the write.
         self._before = {
             (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }
@@ -58,16 +53,14 @@ class Writing:
     def run(
         self, seed: str, steps: int, make: Make, areas: Mapping[str, int], only: Sequence[int] = ()
     ) -> None:
-        """Run conversations until `steps` steps have been sent. If `only` contains numbers, run only the
-        conversations with these numbers.
-        """
+        """Run conversations until `steps` steps were sent, or only those numbered in `only`."""
         sent, number = 0, 0
         while number < len(only) if only else sent < steps:
             sent += self._converse(f"{seed}/{only[number] if only else number}", make, areas)
             number += 1
 
     def _converse(self, case: str, make: Make, areas: Mapping[str, int]) -> int:
-        """Run one conversation. Return the number of steps that were sent."""
+        """Run one conversation and return the number of steps."""
         self._judge.pair.reset(case)
         maker = make(self._base.copy(), random.Random(case), f"c{case.rsplit('/', 1)[1]}-")
         sent: list[Sent] = []
@@ -107,7 +100,6 @@ class Writing:
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
     def _learn(self, name: str, where: str, theirs: Answer, ours: Answer) -> None:
-        """Store the values of a reference: the value on each of the two servers."""
         pair = self._judge.pair
         for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
             value = dig(answer.body, where, None)
@@ -115,16 +107,13 @@ class Writing:
                 server.names[name] = value
 
     def _replay(self, steps: Sequence[Step], last: Step) -> Sent:
-        """Restore the saved state, send some steps again, and then send the step `last`."""
         self._judge.pair.reset("shrinking")
         for step in steps:
             self._send(step)
         return self._send(last)
 
     def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
-        """Record the result of the last step. If its difference is new, first reduce the conversation to the
-        steps that are needed to reproduce it.
-        """
+        # A new difference is reduced to the steps that reproduce it.
         before, last = [one.step for one in sent[:-1]], sent[-1]
         if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
             before, last = self._shrink(before, last)
@@ -137,9 +126,7 @@ class Writing:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
-        """Remove steps, and then parts of the last step, as long as the same difference still occurs. Return
-        what is left.
-        """
+        """Remove steps and parts of the last one, as long as the difference remains."""
         first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:
@@ -164,6 +151,5 @@ class Writing:
         return before, last
 
     def _told(self, sent: Sent) -> str:
-        """Return the shape of the first difference. Return "" if there is no difference."""
         left, request = sent.verdict.left, sent.verdict.request
         return self._judge.shapes.difference(left[0], request) if left else ""

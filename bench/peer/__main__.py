@@ -35,7 +35,7 @@ BEGAN = time.perf_counter()
 
 
 def main() -> int:
-    """Run the command. Return the exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.peer", description=__doc__)
     parser.add_argument("--articles", type=int, default=scaled(1000, LEAST))
     parser.add_argument("--rounds", type=int, default=scaled(3, 1), help="how many turns each of them gets")
@@ -98,7 +98,7 @@ def _stand_in(
 
 @contextmanager
 def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
-    """Context manager: run Strapi, filled with the documents. A project that was filled before is reused."""
+    """Context manager: run Strapi with the documents. A filled project is reused."""
     packages, types = install_strapi(), root / "content-types"
     parts = [json.dumps(documents).encode()]
     parts += [path.read_bytes() for path in sorted(APP.rglob("*")) if path.is_file()]
@@ -115,7 +115,6 @@ def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving,
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error, because standard output contains only the tables."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

@@ -1,6 +1,4 @@
-"""Sends the same requests to all three servers, first to compare the responses, and then to measure the
-speed.
-"""
+"""Sends the same requests to all three servers, to compare responses and measure the speed."""
 
 import json
 import pickle
@@ -18,7 +16,7 @@ from bench.serving import Serving, hosted
 from bench.tables import count, ratio, show, size
 
 CONNECTIONS = 16
-_CHECKED = 5  # number of requests in each row whose responses are compared
+_CHECKED = 5  # in each row
 Turns = dict[str, list[Result]]
 
 
@@ -31,7 +29,6 @@ class Servers:
     json_server: Serving
 
     def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
-        """Return each server by name, together with the requests that it receives for a row of the table."""
         return {
             "bifolio": (self.bifolio, row.bifolio),
             "strapi": (self.strapi, row.strapi),
@@ -40,9 +37,7 @@ class Servers:
 
 
 def check(servers: Servers, asked: Sequence[Row]) -> None:
-    """Check that all servers return the same documents. Raises RuntimeError if they return different
-    documents.
-    """
+    """Check that all servers return the same documents. Raises RuntimeError."""
     for row in asked:
         for i in range(_CHECKED):
             ours, reference = (
@@ -65,9 +60,7 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
-    """Measure every row in turns and print two tables. Return the figures in the tables, to be stored as
-    JSON.
-    """
+    """Measure every row in turns, print two tables, and return their figures."""
     answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
@@ -89,7 +82,7 @@ def measure(
 def _turns(
     each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
 ) -> Turns:
-    """Run all turns. The first turn is ignored, because later turns are faster due to JIT compilers."""
+    # The first turn is ignored, because JIT compilers make later ones faster.
     turns: Turns = {name: [] for name in each}
     for turn in range(rounds if unique or SHARE < 1 else rounds + 1):
         for name, (serving, paths) in each.items():
@@ -99,9 +92,7 @@ def _turns(
 
 
 def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
-    """Return the figures for one row: the results for each server, and the ratio between Bifolio and each
-    other server.
-    """
+    """Return the results of each server for one row, and Bifolio's ratios to the others."""
     servers = {
         name: {
             "rate": round(median(r.rate for r in results), 1),

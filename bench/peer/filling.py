@@ -1,6 +1,4 @@
-"""Fills the other servers with the documents that Bifolio serves, either through their API or by writing
-their data file.
-"""
+"""Fills the other servers with Bifolio's documents, through their API or data file."""
 
 import http.client
 import json
@@ -12,7 +10,7 @@ from bench.host import HOST
 from bench.model import REFERRED
 from bench.serving import Serving
 
-# The keys are plural API ids. The documents are populated one level deep.
+# By plural API id, populated one level deep.
 Documents = dict[str, list[dict[str, Any]]]
 Ids = dict[str, str]  # maps Bifolio's documentIds to the other server's documentIds
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")
@@ -21,7 +19,6 @@ _PAGE = 100
 
 
 def read_documents(serving: Serving) -> Documents:
-    """Return every document that Bifolio serves, in the same order."""
     return {plural: list(_pages(serving, plural)) for plural in (*REFERRED, "articles")}
 
 
@@ -36,7 +33,7 @@ def _pages(serving: Serving, plural: str) -> Iterator[dict[str, Any]]:
 
 
 def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callable[[str], None]) -> Ids:
-    """Create every document through the API, in order. Then add the relations between articles."""
+    """Create every document in order, and then the relations between articles."""
     ids: Ids = {}
     api = Api(serving.port, token)
     for plural, found in documents.items():
@@ -77,9 +74,6 @@ class Api:
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def send(self, method: str, path: str, data: object) -> Any:
-        """Send a request and return the data in the response. Raises RuntimeError if the response is an
-        error.
-        """
         self._connection.request(method, path, json.dumps({"data": data}), self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -89,7 +83,7 @@ class Api:
 
 
 def write_db(path: Path, documents: Documents) -> None:
-    """Write json-server's data file, which contains the same documents with the ids of related documents."""
+    """Write json-server's data file, with the same documents."""
     db: dict[str, list[dict[str, Any]]] = {}
     for plural, found in documents.items():
         db[plural] = []

@@ -13,18 +13,15 @@ _COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
 
 
 def cache() -> Path:
-    """Return the cache folder: $BIFOLIO_PEERS, or a folder in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("BIFOLIO_PEERS") or Path(home, "bifolio", "peers"))
 
 
 def node() -> str | None:
-    """Return the path of Node.js if both Node.js and npm are installed. Otherwise, return None."""
     return shutil.which("node") if shutil.which("npm") else None
 
 
 def install_strapi() -> Path:
-    """Return the folder whose node_modules contain Strapi."""
     folder = cache() / f"strapi-{STRAPI}"
     _install(folder, json.loads((APP / "package.json").read_bytes()))
     if not (folder / _COMPILED).exists():
@@ -33,14 +30,13 @@ def install_strapi() -> Path:
 
 
 def install_json_server() -> Path:
-    """Return the folder whose node_modules contain json-server."""
     folder = cache() / f"json-server-{JSON_SERVER}"
     _install(folder, {"name": "peer", "private": True, "dependencies": {"json-server": JSON_SERVER}})
     return folder
 
 
 def _install(folder: Path, package: dict[str, object]) -> None:
-    """Run `npm install` for a package.json, unless this has been done before. The first run takes minutes."""
+    # The first run takes minutes.
     text, done = json.dumps(package, indent=2), folder / "installed.json"
     if done.exists() and done.read_text() == text:
         return

@@ -11,7 +11,6 @@ from bench.serving import Serving, free_port, running
 
 @contextmanager
 def json_server(packages: Path, db: Path) -> Iterator[Serving]:
-    """Context manager: run json-server without an access log."""
     port = free_port()
     script = packages / "node_modules/json-server/lib/cli/bin.js"
     command = [node() or "node", str(script), "--quiet", "--host", HOST, "--port", str(port), str(db)]

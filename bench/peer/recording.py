@@ -1,10 +1,6 @@
-"""Recorded responses of another server in a file, and a server that plays them back.
-
-With a recording, the other server need not be installed. The playback server finds a response by its request
-and by its conversation (a sequence of requests that starts from the same state). So a run can send only some
-of the recorded requests. A request that is not in the recording gets the status 599. If a request is
-repeated, its recorded responses are returned in order. After that, the last response is returned each time.
-"""
+"""Recorded responses of another server, and a server that plays them back."""
+# A response is found by its request and conversation. Unknown requests get the status 599; repeated ones get
+# their responses in order, and then the last one.
 
 import http.client
 import json
@@ -32,11 +28,7 @@ _MATTER = (
 
 
 def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
-    """Return the key that identifies a request.
-
-    The body of a form is ignored, because it contains pictures whose bytes depend on the library that creates
-    them.
-    """
+    # A form contains pictures, whose bytes depend on the library that creates them.
     known = {name.lower(): value for name, value in headers.items()}
     told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
     content = b"" if known.get("content-type", "").startswith(_FORM) else body or b""
@@ -53,11 +45,9 @@ class Recording:
     _known: dict[str, int] = field(default_factory=dict)
 
     def begin(self, case: str) -> None:
-        """Start a new conversation."""
         self._case = case
 
     def add(self, asked: str, status: int, headers: Message, body: bytes) -> None:
-        """Add a response to the request with the key `asked`."""
         answer = [status, compared(headers), body.decode()]
         text = json.dumps(answer)
         if text not in self._known:
@@ -66,7 +56,6 @@ class Recording:
         self.asked.setdefault(self._case, {}).setdefault(asked, []).append(self._known[text])
 
     def write(self, path: Path) -> None:
-        """Write the recording to a file, with one line for each response."""
         lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in self.answers)
         path.write_text(f'{{"asked": {json.dumps(self.asked)},\n"answers": [\n{lines}\n]}}\n', "utf-8")
 
@@ -79,11 +68,9 @@ class Playing:
 
     @property
     def port(self) -> int:
-        """The port of the server."""
         return self.serving.port
 
     def begin(self, case: str) -> None:
-        """Switch to a conversation in the recording."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
         connection.request("POST", _BEGIN + case)
         connection.getresponse().read()
@@ -92,7 +79,6 @@ class Playing:
 
 @contextmanager
 def playing(file: Path) -> Iterator[Playing]:
-    """Context manager: run a server process that plays back a recording."""
     port = free_port()
     command = [sys.executable, "-m", "bench.peer.recording", str(file), str(port)]
     with running(command, port) as serving:
@@ -138,7 +124,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Play back a recording. The first command-line argument is its file, and the second is the port."""
     found = json.loads(Path(sys.argv[1]).read_bytes())
     _Handler.recording = Recording(found["answers"], found["asked"])
     ThreadingHTTPServer((HOST, int(sys.argv[2])), _Handler).serve_forever()

@@ -1,7 +1,4 @@
-"""The same requests in the form that each of the three servers expects.
-
-Each row of the tables has as many different requests as the content allows, up to DIFFERENT.
-"""
+"""The same requests in the form of each of the three servers."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -15,16 +12,14 @@ from bench.sites import WORDS
 
 DIFFERENT = scaled(1000, 10)
 PAGE = 25
-LEAST = 40  # minimum number of articles; with fewer, there would not be several different pages
+LEAST = 40  # with fewer, there would not be several pages
 _SORTS = ("title", "slug", "publishedOn", "readingMinutes", "summary", "createdAt")
 _EXPANDED = "_expand=author&_expand=category"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of request. It contains the paths of different requests for each server, in the same order for
-    all servers.
-    """
+    """One kind of request: its paths for each server, in the same order."""
 
     name: str
     bifolio: list[str]
@@ -105,6 +100,6 @@ def _texts(name: str, parameter: str, theirs: str, what: str, chance: random.Ran
 
 
 def _list(parameters: Mapping[str, str], more: str = "") -> str:
-    """Return the path of a list request. Brackets are percent-encoded, as clients send them."""
+    # Clients percent-encode brackets.
     encoded = [f"{quote(k)}={quote(v)}" for k, v in parameters.items()]
     return "/api/articles?" + "&".join([*encoded, *([more] if more else [])])

@@ -14,7 +14,7 @@ _FACTORIES = {"controllers": "Controller", "routes": "Router", "services": "Serv
 
 
 def make_project(folder: Path, types: Path) -> None:
-    """Write a new project to `folder`, with the content types and components in the folder `types`."""
+    """Write a Strapi project to `folder`, with the content types in `types`."""
     shutil.copytree(APP, folder)
     (folder / "public" / "uploads").mkdir(parents=True)
     (folder / "favicon.png").touch()
@@ -45,7 +45,6 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def command(packages: Path, *arguments: str) -> list[str]:
-    """Return the command line that runs Strapi's own command-line tool."""
     return [node() or "node", str(packages / "node_modules/@strapi/strapi/bin/strapi.js"), *arguments]
 
 
@@ -64,9 +63,7 @@ def surroundings(port: int = 0, locales: Sequence[str] = ()) -> dict[str, str]:
 def strapi(
     packages: Path, folder: Path, locales: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> Iterator[Serving]:
-    """Context manager: run a Strapi project. The project's folder must be inside the folder in which Strapi
-    is installed.
-    """
+    """Context manager: run a Strapi project, which must be inside Strapi's folder."""
     port = free_port()
     variables = {**surroundings(port, locales), **(environment or {})}
     with running(command(packages, "start"), port, variables, folder) as serving:
@@ -74,5 +71,4 @@ def strapi(
 
 
 def token(folder: Path) -> str:
-    """Return the full-access token that a project created when it was first started."""
     return (folder / "token.txt").read_text().strip()

@@ -1,8 +1,4 @@
-"""Converts values from the API to the form in which the module `expected` computes them.
-
-A relation becomes a list of documentIds, media become a list of paths, and a component becomes a mapping
-without its id.
-"""
+"""Converts values from the API to the form of the module `expected`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,14 +10,11 @@ UPLOADS = "/uploads/"
 
 
 def populate(content_type: ContentType) -> str:
-    """Return the query that populates a content type with all its components, and with its relations one
-    level deep.
-    """
     return "&".join(_populate("populate", content_type.attributes, content_type.components))
 
 
 def normalise(attribute: Attribute, value: Any, components: Components) -> Any:
-    """Convert a value from the API to the form in which the module `expected` computes it."""
+    """Convert a value from the API: relations to documentIds, media to paths, components without ids."""
     kind = attribute["type"]
     if kind == "relation":
         return [one["documentId"] for one in _listed(value)]

@@ -1,6 +1,4 @@
-"""Changes one attribute of a document as an editor would. The module chooses both the attribute and its new
-value.
-"""
+"""Changes one attribute of a document, as an editor would."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -23,14 +21,11 @@ NOT_SENT = (
 
 
 def body_of(served: Served) -> dict[str, Any]:
-    """Return the body that an edit form sends back. It contains all values that the form has read."""
     return {name: value for name, value in served.values.items() if name not in NOT_SENT}
 
 
 def own_body_of(served: Served) -> dict[str, Any]:
-    """Return the body without values that are stored in other documents, because those documents may have
-    changed since.
-    """
+    # Other documents may have changed since.
     attributes = served.document.type.attributes
     return {
         name: value for name, value in body_of(served).items() if not attributes.get(name, {}).get("mappedBy")
@@ -38,11 +33,7 @@ def own_body_of(served: Served) -> dict[str, Any]:
 
 
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
-    """Return an attribute and a new value for it. Return None if no attribute can be changed. Each turn
-    chooses a different attribute.
-
-    Attributes that all locales share, and attributes that are stored in other documents, are not chosen.
-    """
+    """Return an attribute and a new value for it, or None. Each turn chooses another attribute."""
     options = list(_options(served))
     return options[turn % len(options)] if options else None
 
@@ -64,7 +55,7 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def change(value: Any, attribute: Attribute, components: Components) -> Any:
-    """Return a different value for an attribute. If no different value is possible, return the same value."""
+    """Return a different value for an attribute, or the same one if there is none."""
     kind = attribute["type"]
     if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
         uid = value[0].get("__component") or attribute["component"]
@@ -75,7 +66,6 @@ def change(value: Any, attribute: Attribute, components: Components) -> Any:
 
 
 def _change_text(value: Any, attribute: Attribute) -> str:
-    """Change the first line that contains text."""
     lines = str(value).split("\n")
     number = next((number for number, line in enumerate(lines) if line.strip()), 0)
     first = lines[number].rstrip()
@@ -123,7 +113,6 @@ def _change_json(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_component(value: Any, components: Components, attributes: Mapping[str, Attribute]) -> Any:
-    """Change the first attribute in a component that can be changed."""
     for name, attribute in attributes.items():
         if value.get(name) and (changed := change(value[name], attribute, components)) != value[name]:
             return {**value, name: changed}
@@ -131,7 +120,6 @@ def _change_component(value: Any, components: Components, attributes: Mapping[st
 
 
 def _change_blocks(value: Any, attribute: Attribute) -> Any:
-    """Change the text of the first block."""
     block = value[0]
     return [
         {**block, "children": [{**block["children"][0], "text": "again"}, *block["children"][1:]]},

@@ -1,4 +1,4 @@
-"""Client for the server that serves a tree. It uses a full-access token and a single connection."""
+"""Client for the server of a tree, with a full-access token and one connection."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ class Client:
     token: str
 
     def send(self, method: str, path: str, data: Any = None) -> tuple[int, Any]:
-        """Send a request. Return the response's status and body."""
+        """Send a request. Return the status and the body."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = None
         if data is not None:
@@ -36,10 +36,7 @@ class Client:
     def read_all(
         self, content_type: ContentType, locales: list[str], status: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield all documents of a content type in all locales, with all components populated.
-
-        Raises RuntimeError if the server rejects a request.
-        """
+        """Yield all documents of a type in all locales, with components. Raises RuntimeError."""
         query = populate(content_type) + (f"&status={status}" if content_type.has_drafts else "")
         if content_type.is_single:
             for locale in locales if content_type.is_localized else locales[:1]:

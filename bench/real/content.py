@@ -1,9 +1,5 @@
-"""Generates documents for a project that has content types but no content.
-
-Every attribute gets a value. Each collection type gets three documents: one in YAML, one in JSON, and one in
-Markdown if the content type has a body. In a site with two locales, the first document is translated.
-Relations refer to documents with the same name, and media attributes refer to one picture.
-"""
+"""Generates documents for a project with content types but no content."""
+# Three of each collection type: in YAML, in JSON, and in Markdown if the type has a body.
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,7 +30,6 @@ _BLOCKS = [
 
 
 def make_content(root: Path) -> None:
-    """Write site.yaml, a picture, and documents of all content types."""
     types = load_types(root)
     files: dict[str, str | bytes] = {"site.yaml": SETTINGS, "content/uploads/knots.png": PICTURE.read_bytes()}
     singles = {one.uid for one in types if one.is_single}
@@ -60,7 +55,7 @@ def _documents(content_type: ContentType, singles: set[str]) -> Iterator[tuple[s
                 yield f"{stem}{suffix}.json", json.dumps(values, indent=2, ensure_ascii=False) + "\n"
                 continue
             body = values.pop(content_type.body, None) if content_type.body and number == 2 else None
-            values = json.loads(json.dumps(values))  # a deep copy, so that the YAML contains no anchors
+            values = json.loads(json.dumps(values))  # a deep copy, so the YAML has no anchors
             text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
             if body is None:
                 yield f"{stem}{suffix}.yaml", text
@@ -109,9 +104,7 @@ def _component(uid: str, name: str, locale: str, components: Components, singles
 
 
 def _related(attribute: Attribute, name: str, locale: str, singles: set[str]) -> Any:
-    """Return the value of a relation that is stored in the file. Return None if the relation is stored on the
-    other side, or if its target is not content.
-    """
+    """Return the value of a relation, or None if the file does not store it."""
     target = attribute.get("target", "")
     if attribute.get("mappedBy") or not target.startswith("api::") or target in singles:
         return None

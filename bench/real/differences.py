@@ -10,34 +10,29 @@ LONGEST = 100  # length of a value in an example
 
 @dataclass(slots=True)
 class Differences:
-    """The differences in one tree: for each cause, how often it occurs, and the first example."""
+    """The differences in one tree, with the number of each cause and its first example."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
     def add(self, cause: str, example: str) -> None:
-        """Count one difference."""
         self.counts[cause] += 1
         self.examples.setdefault(cause, example)
 
     def count(self, prefix: str) -> int:
-        """Return the number of differences whose cause starts with a prefix."""
         return sum(number for cause, number in self.counts.items() if cause.startswith(prefix))
 
     def rows(self) -> Iterator[tuple[str, int, str]]:
-        """Yield cause, count and example, most frequent first."""
         for cause, number in self.counts.most_common():
             yield cause, number, self.examples[cause]
 
 
 def shorten(value: Any) -> str:
-    """Return a value in one line, truncated to the length of an example."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def name_some(names: Iterable[str], limit: int = 3) -> str:
-    """Return the first names in a list, and how many more there are."""
     listed = list(names)
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more

@@ -1,9 +1,6 @@
-"""Computes the expected value of an attribute according to the rules in docs/files.md.
-
-Values have the form in which the API returns them. A value without quotes must be parsed as the attribute's
-type. Therefore, the text of such a value is read from the file without YAML's types. Only the values of
-`json` and `array` attributes are read with the types of YAML 1.2.
-"""
+"""Computes the expected value of an attribute by the rules in docs/files.md, as in the API."""
+# A value without quotes is read as text, because its attribute determines its type. Only `json` and `array`
+# attributes have the types of YAML 1.2.
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,11 +21,11 @@ NOT_ATTRIBUTES = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale
 
 
 class Unreadable(ValueError):
-    """Raised if a value in the file is invalid for the type of its attribute."""
+    """Raised if a value is invalid for the type of its attribute."""
 
 
 def expected(document: Document, name: str, attribute: Attribute) -> Any:
-    """Return the value that the API should return for an attribute. Raises Unreadable."""
+    """Return the value that the API should return. Raises Unreadable."""
     reading, content_type = document.reading, document.type
     if name == content_type.options.get("otherKeys"):
         return _other_keys(document) or None
@@ -43,14 +40,13 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
 
 
 def served_keys(document: Document) -> set[str]:
-    """Return the keys in a file that have a value. The API should return each of them in some form."""
     draft_keys = set(document.type.options.get("draftWhen", {}))
     keys = {key for key, value in document.reading.typed.items() if value is not None}
     return keys - draft_keys - set(NOT_ATTRIBUTES)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. For example, 1 is equal to 1.0, but not to true."""
+    # 1 is equal to 1.0, but not to true.
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -61,9 +57,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def moment(text: str) -> str:
-    """Convert a date with a time to the API's format. If the text has no time zone, UTC is used. Raises
-    Unreadable.
-    """
+    """Convert a date with a time (in UTC by default) to the API's format. Raises Unreadable."""
     match = MOMENT.fullmatch(text.strip())
     if match is None:
         raise Unreadable(text)
@@ -114,7 +108,6 @@ def _read_component(uid: str, typed: Any, text: Any, components: Components) -> 
 
 
 def _strip_body(text: str) -> str:
-    """Return the body without the blank line before it and the newline at the end of the file."""
     text = re.sub(r"\A\r?\n", "", text)
     return re.sub(r"\r?\n\Z", "", text)
 
@@ -172,13 +165,11 @@ def _read_json(typed: Any, text: Any) -> Any:
 
 
 def _read_relation(typed: Any, text: Any) -> list[str]:
-    """Return the documentIds in a relation, without duplicates."""
     values = text if isinstance(text, list) else [text]
     return list(dict.fromkeys(_read_text(value, value).replace("/", "--") for value in values))
 
 
 def _read_media(typed: Any, text: Any) -> list[str]:
-    """Return the paths of one or more files, relative to content/uploads/."""
     values = text if isinstance(text, list) else [text]
     return [_read_text(value, value).removeprefix("/uploads/") for value in values]
 

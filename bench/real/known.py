@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The cause of correct differences in one tree, and the maximum number of these differences."""
+    """The cause of correct differences in one tree, and their maximum number."""
 
     tree: str
     cause: str
@@ -36,9 +36,7 @@ KNOWN = (
 
 
 def reason_of(tree: str, cause: str, count: int) -> str | None:
-    """Return why a difference is correct. Return None if the cause is not declared, or if there are more
-    differences than declared.
-    """
+    """Return why a difference is correct, or None if it is not declared or occurs too often."""
     return next(
         (
             known.reason

@@ -1,6 +1,4 @@
-"""Maps the files in a tree to documents according to the rules in docs/files.md. None of Bifolio's code is
-used.
-"""
+"""Maps the files in a tree to documents by the rules in docs/files.md, without Bifolio's code."""
 
 import json
 import re
@@ -32,23 +30,19 @@ class ContentType:
 
     @property
     def uid(self) -> str:
-        """The uid with which relations refer to the content type."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
     def path(self) -> str:
-        """The path of the content type in the API."""
         return f"/api/{self.singular if self.is_single else self.plural}"
 
     @property
     def body(self) -> str | None:
-        """The attribute that contains the body of a Markdown file. None if there is no such attribute."""
         rich = (name for name, attribute in self.attributes.items() if attribute["type"] == "richtext")
         return self.options.get("body") or next(rich, None)
 
     @property
     def patterns(self) -> list[str]:
-        """The path patterns that match the content type's files."""
         files = self.options.get("files")
         if files is None:
             stem = f"content/{self.singular}" if self.is_single else f"content/{self.plural}/{NAME}"
@@ -71,9 +65,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A path pattern of a content type, with its regular expression and its precedence over other matching
-    patterns.
-    """
+    """A path pattern of a content type, with its regular expression and precedence."""
 
     type: ContentType
     expression: re.Pattern[str]
@@ -104,7 +96,6 @@ def load_types(root: Path) -> list[ContentType]:
 
 
 def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[str]) -> dict[str, ContentType]:
-    """Return the content type for each path that matches a pattern. All other paths are omitted."""
     patterns = _compile(types, locales)
     found = {path: _match(patterns, path) for path in paths}
     return {path: match[0].type for path, match in found.items() if match is not None}
@@ -113,7 +104,6 @@ def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[st
 def documents(
     types: Iterable[ContentType], locales: list[str], readings: Iterable[Reading]
 ) -> list[Document]:
-    """Return a document for each file."""
     patterns = _compile(types, locales)
     return [
         _document(match[0].type, match[1], locales, reading)
@@ -165,15 +155,11 @@ def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]
 
 
 def _is_below_its_initial(match: re.Match[str]) -> bool:
-    """Return whether {initial} matches the first letter of the name. If the pattern does not contain
-    {initial}, return True.
-    """
     initial = match.groupdict().get("initial")
     return initial is None or initial == match["name"][0].lower()
 
 
 def _is_partial(match: re.Match[str]) -> bool:
-    """Return whether the name starts with `_`, but is not `_index`."""
     if "name" not in match.groupdict():
         return False
     last = match["name"].rpartition("/")[2]

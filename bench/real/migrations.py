@@ -1,4 +1,4 @@
-"""Renames attributes of a tree and back, in memory. Afterwards, every file must be as it was."""
+"""Renames attributes of a tree and back in memory, after which every file must be as before."""
 
 import random
 from pathlib import Path
@@ -15,11 +15,7 @@ NEW_NAME = "renamed-attribute"
 
 
 def rename_there_and_back(root: Path, limit: int | None, differences: Differences) -> int:
-    """Rename at most `limit` attributes, chosen at random, to a new name and back. If `limit` is None, rename
-    all attributes. Return their number.
-
-    Nothing is written. A rename that is refused and a file that differs are differences.
-    """
+    """Rename at most `limit` random attributes (None: all) and back. Return their number."""
     site = open_site(root, Mode.READ).site
     attributes = [
         (type_.uid if type_.kind == "component" else type_.singular, attribute)
@@ -43,7 +39,6 @@ def rename_there_and_back(root: Path, limit: int | None, differences: Difference
 
 
 def _there_and_back(request: tuple[str, str], context: Context) -> int:
-    """Rename an attribute and back. Return the number of files that the first rename changed."""
     type_, attribute = request
     there = Migration("rename", {"attribute": f"{type_}.{attribute}", "to": NEW_NAME})
     back = Migration("rename", {"attribute": f"{type_}.{NEW_NAME}", "to": attribute})

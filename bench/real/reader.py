@@ -1,6 +1,4 @@
-"""Reader for the files in a tree that uses none of Bifolio's code. It uses packages from npm, which are
-installed once in a cache folder.
-"""
+"""Reader for the files in a tree with packages from npm, without Bifolio's code."""
 
 import json
 import os
@@ -19,10 +17,8 @@ FILES = ("package.json", "read.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Content of one file: its keys, and the body if it is a Markdown file.
-
-    `typed` contains the values with the types of YAML 1.2, TOML or JSON. `text` contains the text of each
-    YAML scalar.
+    """Content of one file. `typed` has the types of YAML 1.2, TOML or JSON; `text` has the text of YAML
+    scalars.
     """
 
     path: str
@@ -34,9 +30,7 @@ class Reading:
 
 
 def install_reader() -> tuple[Path, str | None]:
-    """Install the npm packages, unless they are already installed. Return their folder, and what is missing
-    on this machine (None if nothing is missing).
-    """
+    """Install the npm packages if necessary. Return their folder, and what is missing on this machine."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(home, "bifolio", "real")
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,7 +40,6 @@ def install_reader() -> tuple[Path, str | None]:
 
 
 def read(reader: Path, root: Path, paths: Iterable[str]) -> dict[str, Reading]:
-    """Read files in a tree. Return their contents by path."""
     request = json.dumps({"root": str(root), "paths": list(paths)})
     done = subprocess.run(
         ["node", str(reader / "read.mjs")], input=request.encode(), stdout=subprocess.PIPE, check=True

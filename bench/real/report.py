@@ -1,4 +1,4 @@
-"""Prints a table with a row for each tree, and then every difference with its count and an example."""
+"""Prints a table of the trees, and every difference with an example."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ HEAD = (
 
 
 def print_report(outcomes: Sequence[Outcome]) -> bool:
-    """Print the differences that were found. Return whether all of them are declared in known.py."""
+    """Print the differences. Return whether all are declared in known.py."""
     for line in _table([HEAD, *map(_row, outcomes)]):
         print(line)
     is_good = True

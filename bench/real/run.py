@@ -26,7 +26,7 @@ from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
-RENAMES = 8  # number of attributes of each tree that are renamed and back
+RENAMES = 8  # of each tree
 NO_INDEX = "\nsearch: {index: false}\n"  # no index, because nothing is searched
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
@@ -49,9 +49,7 @@ class Outcome:
 
 
 def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
-    """Unpack a tree, serve it, compare its values, and write at most `limit` documents. If `limit` is None,
-    write all documents and rename all attributes.
-    """
+    """Serve a tree, compare its values, and write at most `limit` documents (None: all)."""
     began = time.monotonic()
     outcome = Outcome(tree)
     root = unpack(source, tree.name, folder)
@@ -90,7 +88,6 @@ def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> Non
 
 
 def _init(root: Path, differences: Differences) -> bool:
-    """Run `bifolio init` in a tree. Return whether it succeeded."""
     done = _command("init", str(root), "--yes")
     if done.returncode:
         differences.add("init: refused", done.stderr.strip().splitlines()[-1])
@@ -98,7 +95,7 @@ def _init(root: Path, differences: Differences) -> bool:
 
 
 def _check(root: Path, differences: Differences) -> int:
-    """Run `bifolio check`. Return the number of problems."""
+    """Run `bifolio check` and return the number of problems."""
     done = _command("check", "--format", "json", "--site", str(root))
     try:
         found: dict[str, Any] = json.loads(done.stdout)
@@ -114,7 +111,6 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _locales(root: Path) -> list[str]:
-    """Return a site's locales, with the default locale first."""
     path = root / "site.yaml"
     settings = yaml.safe_load(path.read_bytes()) if path.exists() else {}
     described = (settings or {}).get("locales", {})
@@ -124,7 +120,7 @@ def _locales(root: Path) -> list[str]:
 
 
 def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
-    """Send the requests of a project's front end, if the tree lists them in requests.json."""
+    """Send the requests in requests.json, of a project's front end."""
     listed = root / "requests.json"
     if not listed.exists():
         return
@@ -136,5 +132,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    """Return the API paths of single types. Their documents may not have a file yet."""
+    # Their documents may not have a file yet.
     return tuple(one.path for one in types if one.is_single)

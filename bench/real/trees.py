@@ -1,6 +1,4 @@
-"""The repositories that are tested, and their preparation. Each one (called a tree) is copied and committed
-to a new repository.
-"""
+"""The public repositories (trees) that are tested, and their preparation."""
 
 import shutil
 import tarfile
@@ -14,12 +12,9 @@ ENDINGS = (".tar.gz", ".tar.xz")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A public repository at a commit.
+    """A public repository at a commit. `subfolder` is the part that is used."""
 
-    `subfolder` is the part of the repository that is used. `defines_types` is set if the repository already
-    contains content types. The archive of a tree contains a single folder with the same name as the archive.
-    This folder contains the files in the subfolder.
-    """
+    # `defines_types`: it already contains content types. An archive contains one folder with its name.
 
     name: str
     url: str
@@ -93,14 +88,13 @@ TREES = (
 
 
 def find(tree: Tree, folder: Path) -> Path | None:
-    """Return the archive or folder of a tree. Return None if there is neither."""
     unpacked = folder / tree.name
     archives = (folder / f"{tree.name}{ending}" for ending in ENDINGS)
     return unpacked if unpacked.is_dir() else next((path for path in archives if path.is_file()), None)
 
 
 def unpack(source: Path, name: str, folder: Path) -> Path:
-    """Copy a tree to a folder, and commit its files to a new repository. Return the folder of the copy."""
+    """Copy a tree, commit it to a new repository, and return its folder."""
     root = folder / name
     if source.is_dir():
         shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".bifolio"))
@@ -113,11 +107,9 @@ def unpack(source: Path, name: str, folder: Path) -> Path:
 
 
 def commit(root: Path, message: str) -> None:
-    """Commit all files in a tree."""
     git(root, "add", "-A")
     git(root, "commit", "-q", "--allow-empty", "-m", message)
 
 
 def list_files(root: Path) -> list[str]:
-    """Return the paths of all committed files, sorted."""
     return sorted(path for path in git(root, "ls-files", "-z").split("\0") if path)

@@ -1,6 +1,4 @@
-"""Compares the values of all documents in the API with the values that the independent reader finds in the
-files.
-"""
+"""Compares the API's values of all documents with those of the independent reader."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,14 +26,13 @@ class Served:
 
 @dataclass(slots=True)
 class Comparison:
-    """The documents that the server returns for a tree, and the number of values that were compared."""
+    """The documents that the server returns for a tree, and the number of compared values."""
 
     served: list[Served]
     compared: int = 0
 
 
 def key_of(document: Document) -> Key:
-    """Return the key that identifies a version of a document."""
     return document.type.singular, document.document_id, document.locale
 
 
@@ -46,7 +43,7 @@ def compare(
     documents: Iterable[Document],
     differences: Differences,
 ) -> Comparison:
-    """Read all documents through the API, and compare each value with the value in the file."""
+    """Compare each value in the API with the value in the file."""
     by_key: dict[tuple[Key, bool], Document] = {}
     for document in documents:
         key = key_of(document), document.is_draft
@@ -90,7 +87,7 @@ def _pair(one: Document, other: Document) -> str:
 def _compare(
     document: Document, values: Mapping[str, Any], known: set[tuple[str, str]], differences: Differences
 ) -> int:
-    """Compare all values of one document. Return the number of values."""
+    """Compare the values of one document, and return their number."""
     path = document.reading.path
     if document.reading.error:
         differences.add("values: the other reader can't read the file", f"{path}: {document.reading.error}")
@@ -134,7 +131,7 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
 
 
 def describe(wanted: Any, given: Any) -> str:
-    """Return a description of how the API's value differs from the value in the file."""
+    """Describe how the API's value differs from the file's."""
     if wanted is None or wanted == []:
         return "a value that the file does not have"
     if given is None or given == []:

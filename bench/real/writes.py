@@ -1,6 +1,4 @@
-"""Sends documents back to the server, first unchanged and then with one attribute changed. `git diff` shows
-whether the files are correct.
-"""
+"""Sends documents back to the server, unchanged and changed, and checks the files with `git diff`."""
 
 import re
 from collections import defaultdict
@@ -37,9 +35,7 @@ class Change:
 
 
 def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served]:
-    """Return at most `limit` documents. They are chosen from all content types in turn, and are evenly
-    distributed within each content type.
-    """
+    """Return at most `limit` documents, from all types in turn."""
     if limit is None or len(served) <= limit:
         return list(served)
     by_type: dict[str, list[Served]] = defaultdict(list)
@@ -55,7 +51,6 @@ def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served
 
 
 def write_unchanged(client: Client, root: Path, written: Sequence[Served], differences: Differences) -> None:
-    """Send documents back as they were read. No file may change."""
     for served in written:
         _put(client, served, body_of(served), "unchanged", differences)
     for path, hunks in diff(root, with_timestamps=True).items():
@@ -66,10 +61,7 @@ def write_unchanged(client: Client, root: Path, written: Sequence[Served], diffe
 def write_changed(
     client: Client, root: Path, reader: Path, written: Sequence[Served], differences: Differences
 ) -> int:
-    """Change one attribute of each document. Each write must change only one hunk in one file.
-
-    Returns the number of writes.
-    """
+    """Change an attribute of each document, which must change one hunk. Returns the number of writes."""
     changes: dict[str, Change] = {}
     for turn, served in enumerate(written):
         chosen = choose(served, turn)
@@ -93,9 +85,7 @@ def write_changed(
 
 
 def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list[str]]]:
-    """Return the changed lines for each file and hunk. If `with_timestamps` is not set, hunks that change
-    only timestamps are omitted.
-    """
+    """Return the changed lines of each file and hunk, by default without hunks of timestamps."""
     git(root, "add", "-A", "--intent-to-add")
     text = git(root, "-c", "core.quotePath=off", "diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0")
     found: dict[str, list[list[str]]] = {}
@@ -117,9 +107,7 @@ def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list
 
 
 def _has_only_timestamps(hunk: Sequence[str]) -> bool:
-    """Return whether a hunk changes only timestamps. In JSON, the comma on the line above is allowed to
-    change too.
-    """
+    # In JSON, the comma on the line above may change, too.
     others = [line for line in hunk if not _STAMP.match(line)]
     removed, added = ([line[1:].rstrip(",") for line in others if line[0] == sign] for sign in "-+")
     return removed == added
@@ -134,7 +122,7 @@ def _spread(documents: Sequence[Served], limit: int) -> list[Served]:
 def _put(
     client: Client, served: Served, body: Mapping[str, Any], stage: str, differences: Differences
 ) -> bool:
-    """Send a document to the server. Return whether the server accepted it."""
+    """Send a document to the server. Return whether it was accepted."""
     document = served.document
     path = document.type.path
     if not document.type.is_single:
@@ -159,9 +147,7 @@ def _describe(hunks: Sequence[Sequence[str]]) -> str:
 def _compare_readings(
     readings: Mapping[str, Reading], changes: Mapping[str, Change], differences: Differences
 ) -> None:
-    """Compare the values in the changed files with their values before the change. The independent reader
-    reads both.
-    """
+    """Compare the values in changed files with those before, as the independent reader reads them."""
     for path, change in changes.items():
         before, after = change.served.document.reading, readings[path]
         if after.error:

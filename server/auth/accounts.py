@@ -1,11 +1,4 @@
-"""The accounts database for a site, and the site's API tokens.
-
-The secret string of an API token consists of 256 random bits. It is shown only once, when the token is
-created. The database stores only the string's SHA-256.
-
-When a token is revoked, the next request with this token is rejected. If the database is on PostgreSQL,
-workers may accept the token for up to CACHE_TTL_S, until their caches expire (`server.auth.identity_cache`).
-"""
+"""The accounts database of a site, and its API tokens."""
 
 import hashlib
 import hmac
@@ -38,15 +31,14 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# Maximum number of open connections in each process: for SQLite, and for a database server. A request needs
-# a connection only for one or two statements. The maximum for a database server is lower, because PostgreSQL
-# limits the connections from all workers on all machines together.
+# Maximum number of connections in each process. The one for a server is lower, because PostgreSQL limits the
+# connections of all workers and machines together.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An API token, as stored in the database. It does not contain the secret string."""
+    """An API token, without its secret string."""
 
     name: str
     kind: str
@@ -56,11 +48,9 @@ class Token:
 
     @property
     def expired(self) -> bool:
-        """Whether the token has expired."""
         return self.expires_at is not None and self.expires_at <= now()
 
     def actor(self) -> Actor:
-        """Return the actor for requests that contain this token."""
         return Actor(
             f"token:{self.name}",
             frozenset(self.permissions),
@@ -70,38 +60,36 @@ class Token:
 
 
 class Accounts:
-    """The accounts database for one site. An instance can be shared between threads and processes."""
+    """The accounts database of one site. Thread-safe and fork-safe."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
-        self.engine = _open(root, url)
+        self.engine = _open_engine(root, url)
         self._watch = Watch(self.engine) if isinstance(self.engine, Sqlite) else None
         self.known = CredentialCache(self._watch)
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database server is currently known to reject writes."""
         return self.engine.is_read_only
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the file on disk. Returns False if the file was removed or
-        replaced.
-        """
+        # False if the file was removed or replaced.
         return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
-        """The random id of this database. Each database has a different id."""
         with self.engine.reading() as connection:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret string. Raises SetupError if a token with this name already
-        exists.
+        """Create a token and return its secret string.
+
+        Raises SetupError if the name is taken.
         """
+        # The string can't be read again: the database stores only its SHA-256.
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
@@ -114,33 +102,29 @@ class Accounts:
         return token
 
     def tokens(self) -> list[Token]:
-        """Return all tokens, sorted by name."""
         with self.engine.reading() as connection:
             return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
-        """Delete a token. Returns False if there is no token with this name."""
+        # With PostgreSQL, other workers may accept the token until their caches expire (CACHE_TTL_S).
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the token with the given secret string. Returns None if there is no such token, or if the
-        token has expired.
+        """Return the valid token with this secret string, or None.
 
-        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
-        the token must be read from a database server.
+        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
+        database server must be queried.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager: start a write transaction.
-
-        Yields the database connection and an empty list. The caller must append the cache key of each changed
-        account to this list. After the transaction, the accounts in the list are removed from the caches.
+        """Context manager: start a write transaction. Yields the connection, and a list to which the caller
+        appends the cache key of each changed account.
         """
         changed: list[str] = []
         try:
@@ -153,7 +137,6 @@ class Accounts:
             self.known.forget(*changed)
 
     def close(self) -> None:
-        """Close the database."""
         if self._watch is not None:
             self._watch.close()
         self.engine.close()
@@ -165,11 +148,8 @@ class Accounts:
         return _token(row[1:]) if row is not None and hmac.compare_digest(row[0], key) else None
 
 
-def _open(root: Path, url: str) -> Engine:
-    """Open the accounts database at `url`. If `url` is empty, open the database file in the site's folder.
-    Raises SetupError.
-    """
-    tables = Tables(SCHEMA, complete, partial(_refuse, url))
+def _open_engine(root: Path, url: str) -> Engine:
+    tables = Tables(SCHEMA, complete, partial(_exception_for, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
         path = file_of(url) if url and not is_postgres(url) else None
@@ -185,8 +165,7 @@ def _open(root: Path, url: str) -> Engine:
     return engine
 
 
-def _refuse(url: str, trouble: Trouble) -> Exception:
-    """Return the exception to raise if a database statement has failed."""
+def _exception_for(url: str, trouble: Trouble) -> Exception:
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -1,4 +1,4 @@
-"""The services for a site's accounts, which are opened together."""
+"""The services for a site's accounts."""
 
 import hmac
 from contextlib import suppress
@@ -18,9 +18,7 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The services for a site's accounts: API tokens, users, logins and JSON Web Tokens.
-
-    `attempts` limits the number of login attempts, and `mails` limits the number of requests that send an
+    """The services for a site's accounts. `attempts` limits logins, and `mails` limits requests that send an
     email.
     """
 
@@ -35,11 +33,7 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the services for the accounts of the site at `root`. Raises SetupError.
-
-    If the accounts database is already open, pass it as `accounts`. If the signing key has already been read,
-    pass it as `key`.
-    """
+    """Open the services for the accounts of the site at `root`. Raises SetupError."""
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
         accounts,
@@ -57,12 +51,8 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Return whether the server that last opened these accounts used a different signing key, and store a
-    digest of the current key.
-
-    Only a digest is stored, because anyone who could read the key in a copy of the database could sign in as
-    any user.
-    """
+    """Return whether the signing key has changed since the accounts were last opened, and remember it."""
+    # Only a digest is stored. With the key, a reader of the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:
         before = connection.execute("SELECT mark FROM session_keys").fetchone()

@@ -1,12 +1,4 @@
-"""Cache for tokens, users and logins, which identify the caller of a request.
-
-If the accounts are in SQLite, an entry is valid until the next write to the database file. If they are on a
-database server, an entry is valid for CACHE_TTL_S, or until the server reports that the account has changed.
-While the database server is unavailable, entries can be used for up to OUTAGE_TTL_S.
-
-An outdated entry never causes a valid request to be rejected, because the account is read from the database
-again before a request is rejected.
-"""
+"""Cache of tokens, users and logins, used to identify the caller of a request."""
 
 import threading
 from collections.abc import Callable
@@ -33,10 +25,13 @@ class _Kept:
 
 
 class CredentialCache:
-    """Cache for tokens, users and logins. Thread-safe."""
+    """Cache of tokens, users and logins. Thread-safe."""
+
+    # An outdated value never rejects a valid request: callers read the account again (`anew`) before they
+    # reject one.
 
     def __init__(self, watch: Watch | None) -> None:
-        """`watch` detects writes to the SQLite file. Pass None if the accounts are on a database server."""
+        """`watch` detects writes to the SQLite file; it is None for a database server."""
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms for a repeated read with an API token.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
@@ -46,11 +41,10 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the cached value for a key. If there is none, or if `anew` is True, return the result of
-        `read`, which is called with the key.
+        """Return the value for a key from the cache or, if there is none or `anew` is set, from `read`.
 
-        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
-        the value must be read from a database server.
+        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
+        database server must be queried.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, anew=anew)
@@ -76,16 +70,13 @@ class CredentialCache:
         return value
 
     def forget(self, *keys: str) -> None:
-        """Remove the values with the given keys from the cache, because they have changed in the database."""
         with self._lock:
             self._forgotten += 1
             for key in keys:
                 self._kept.remove(key)
 
     def expire(self) -> None:
-        """Mark all entries as outdated. Each entry is read from the database again before its next use,
-        unless the database server is unavailable.
-        """
+        # Old values remain in the cache, for use while the database server is unavailable.
         with self._lock:
             self._forgotten += 1
             long_ago = monotonic() - CACHE_TTL_S
@@ -95,9 +86,6 @@ class CredentialCache:
     def _get_unchanged(
         self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool
     ) -> T | None:
-        """Return the value for a key from the cache, or call `read` if the cache does not contain it. If the
-        SQLite file was written since the last call, the cache is cleared first.
-        """
         with self._lock:
             if watch.changed():
                 self._kept.clear()

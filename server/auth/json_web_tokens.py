@@ -1,4 +1,4 @@
-"""JSON Web Tokens for users. When a user's password changes, all of this user's tokens become invalid."""
+"""JSON Web Tokens for users."""
 
 import time
 from datetime import datetime
@@ -14,11 +14,9 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """The JSON Web Tokens for one site.
+    """The JSON Web Tokens of one site."""
 
-    Each token contains the site's id as its issuer. A site rejects tokens from other sites, even if they use
-    the same signing key.
-    """
+    # The issuer is the site's id, so sites reject each other's tokens even if they share a key.
 
     def __init__(
         self, key: str, lifetime_s: float, site_id: str, previous: PreviousKey | None = None
@@ -26,18 +24,13 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user who has just signed in. It is not connected to a login in the database,
-        so it can't be ended individually.
-
-        The token is valid until it expires, or until all of the user's sessions are ended (for example by a
-        password change).
+        """Return a token that belongs to no login. It ends when it expires or when all of the user's sessions
+        end.
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token that the method `token` has created. Return the user id and the user's `sessions`
-        number. Returns None if the token is invalid.
-        """
+        """Verify a token made by `token`. Return the user id and the user's `sessions` number, or None."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -45,14 +38,10 @@ class JsonWebTokens:
             return None
 
     def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
-        """Return a short-lived access token for a login. It becomes invalid when the login ends."""
         expires = time.time() + lifetime_s
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """Verify an access token. Return the user id, the user's `sessions` number and the login id. Returns
-        None if the token is invalid.
-        """
         return self._read_login(token, "access")
 
     def _read_login(self, token: str, kind: str) -> tuple[int, int, str] | None:
@@ -60,27 +49,17 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """Return the token for the studio's cookie. It expires at the login's `ends_at`, the latest time to
-        which the login can be renewed.
-        """
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """Verify a token from the studio's cookie. Return the user id, the user's `sessions` number and the
-        login id. Returns None if the token is invalid.
-        """
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """Return a refresh token. The client can use it only once, to renew the login."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """Verify a refresh token. Return the login id, and the value that the login's `turn` had when the
-        token was created. Returns None if the token is invalid.
-        """
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
@@ -88,9 +67,6 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """Verify a token, which must be of the given kind. Return its claims (the token's content), or None
-        if the token is invalid.
-        """
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
@@ -102,11 +78,8 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token, and return its claims (the token's content). The token may have been signed with
-        the current or the previous key.
-
-        Raises PyJWTError if the token is invalid, has expired, or was issued by another site.
-        """
+        """Verify a token and return its claims. Raises PyJWTError."""
+        # Until its grace period ends, the previous key is accepted, too.
         try:
             return self._decode_with(self._key, token, required)
         except jwt.InvalidSignatureError:

@@ -8,10 +8,10 @@ MIN_DEVICE_CHARS = 16  # A shorter device id is ignored in login attempts, becau
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. It expires at `expires_at`, unless it is renewed first. Each renewal moves `expires_at`
-    forward, but not beyond `ends_at`.
+    """A user's login. Renewals move `expires_at` forward, but not beyond `ends_at`.
 
-    `turn` is the number of renewals. `sessions` is the user's `sessions` number at the time of the login.
+    - `turn` is the number of renewals.
+    - `sessions` is the user's `sessions` number at the time of the login.
     """
 
     id: str
@@ -31,8 +31,7 @@ class Attempt:
     """A login attempt.
 
     - `account` identifies the user.
-    - `identifier` is the key of the user name or email address as typed. Names that look alike have the same
-      key, and are treated as equal (`server.auth.user.name_key`).
+    - `identifier` is the name or email address as typed, in the form that `name_key` returns.
     - `address` is the client's network address.
     - `device` is the id that the client sent, or "".
     """

@@ -1,8 +1,4 @@
-"""Logins that clients can renew with refresh tokens (setting `auth.refresh`).
-
-A login is a row in the accounts database. Each renewal increments the number `turn` in this row, which makes
-all earlier refresh tokens invalid. If two requests send the same refresh token, only one of them succeeds.
-"""
+"""Logins that clients can renew with refresh tokens (setting `auth.refresh`)."""
 
 import secrets
 from dataclasses import astuple, fields
@@ -26,9 +22,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login. If the login is not renewed, it expires after the duration `idle`. Even if it is
-        renewed, it ends after the duration `longest`.
-        """
+        """Create a login. It expires after `idle` unless it is renewed, and after `longest` in any case."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -50,8 +44,8 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login and return it. Returns None if the login has ended, or if its `turn` is no longer the
-        given number because it has already been renewed.
+        """Renew a login. Return None if it has ended, or if its `turn` has changed because it was already
+        renewed.
         """
         login = self.get(login_id)
         if login is None or login.turn != turn:
@@ -63,18 +57,15 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """Return a login from the database, or None if the login is no longer active. A login ends when the
-        user is deleted or changes the password, for example.
-        """
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return a login from the cache or the database, or None if the login is no longer active. If `anew`
-        is True, the login is always read from the database.
+        """Return an active login from the cache or the database, or None. If `anew` is set, the cache is not
+        used.
 
-        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
-        the login must be read from a database server.
+        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
+        database server must be queried.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None
@@ -83,7 +74,6 @@ class Logins:
         return self.get(key.partition(" ")[2])
 
     def of_user(self, user_id: int) -> list[Login]:
-        """Return a user's active logins. The login that was renewed most recently comes first."""
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:
@@ -97,19 +87,12 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
-        """End the user's login with this id. Return False if the user has no such login."""
         return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
-        """End all of a user's logins. If `device_id` is given, end only the logins on the device with this
-        id.
-        """
         self._delete(user_id, "device_id", device_id or "")
 
     def _delete(self, user_id: int, column: str, value: str) -> bool:
-        """Delete a user's logins. If `value` is not "", delete only the logins with this value in `column`.
-        Return whether any login was deleted.
-        """
         statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
         statement += f" AND {column} = ?" if value else ""
         with self._accounts.changing() as (connection, changed):

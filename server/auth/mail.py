@@ -1,4 +1,4 @@
-"""Sending of emails. If site.yaml does not configure a mail server, emails are written to the log instead."""
+"""Sending of emails, or logging of them if site.yaml configures no mail server."""
 
 import logging
 import os
@@ -18,11 +18,9 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions, each of which may send an email.
+    """Background queue of functions that may send an email."""
 
-    Responses are sent without waiting for these functions, so a client can't tell from the response time
-    whether an email was sent.
-    """
+    # Responses do not wait for them, so response times don't reveal whether an email was sent.
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], object]] = queue.Queue(MAX_QUEUED_MAILS)
@@ -30,11 +28,9 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Add a function to the queue. If MAX_QUEUED_MAILS functions are already waiting, log an error and
-        discard the new function.
-        """
+        """Add a function to the queue, or discard it and log an error if the queue is full."""
         with self._lock:
-            # The thread is started when it is first used, because threads do not survive a fork.
+            # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
                 self._thread.start()
@@ -53,9 +49,7 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send an email, or write it to the log if no mail server is configured. If sending fails, log the reason
-    and return False. Otherwise return True.
-    """
+    """Send an email, or log it if no mail server is configured. Return False if sending fails."""
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

@@ -1,4 +1,4 @@
-"""Signing in as the owner with one-time keys, which can be exchanged for studio sessions."""
+"""Sign-in of the owner with one-time keys, which are exchanged for studio sessions."""
 
 import hashlib
 import secrets
@@ -14,9 +14,7 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key for signing in as the owner. It is valid for KEY_TTL_S. Raises OSError if the key
-    can't be stored.
-    """
+    """Create a one-time key for signing in as the owner, valid for KEY_TTL_S. Raises OSError."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -27,8 +25,7 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a one-time key for a new session. Return the session's secret string, or None if the key is
-    invalid, expired or has already been used.
+    """Exchange a one-time key for the secret string of a new session, or return None if the key is not valid.
 
     Raises OSError if the session can't be stored.
     """
@@ -44,12 +41,10 @@ def spend_key(root: Path, key: str) -> str | None:
 
 
 def is_session(root: Path, session: str, lifetime_s: float) -> bool:
-    """Whether a string is the secret of an active session."""
     return age_of(_file(studio_folder(root), session, "session")) <= lifetime_s
 
 
 def end_session(root: Path, session: str) -> None:
-    """End the session with this secret string, if it exists."""
     with suppress(OSError):
         _file(studio_folder(root), session, "session").unlink()
 
@@ -62,7 +57,4 @@ def _make_folder(root: Path) -> Path:
 
 
 def _file(folder: Path, secret: str, kind: str) -> Path:
-    """Return the path of the file for a session or key. The file's name is the SHA-256 of the secret
-    string.
-    """
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"

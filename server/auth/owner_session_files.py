@@ -1,9 +1,5 @@
-"""Functions for the files that store the owner's studio sessions and one-time keys. They return a file's age,
-and delete expired files.
-
-These functions are in a separate module so that the background job that deletes expired files does not have
-to import the authentication libraries.
-"""
+"""The files of the owner's studio sessions and one-time keys: their age, and the removal of expired ones."""
+# A separate module, so that the background job need not import the authentication libraries.
 
 import time
 from pathlib import Path
@@ -14,7 +10,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    """Return the age of a session's or key's file in seconds. Returns `inf` if the file is missing."""
+    # Missing files are infinitely old.
     try:
         return time.time() - path.stat().st_mtime
     except OSError:
@@ -22,7 +18,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Delete expired sessions and one-time keys. Return the number of deleted files."""
+    """Delete expired sessions and one-time keys, and return their number."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

@@ -1,8 +1,5 @@
-"""Password hashing with argon2.
-
-Hashing or checking a password takes a tenth of a second and 64 MB of memory. Therefore, each process hashes
-or checks only one password at a time.
-"""
+"""Password hashing with argon2, one password at a time in each process."""
+# Hashing takes a tenth of a second and 64 MB of memory.
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
@@ -12,8 +9,8 @@ from server.bounded import BoundedMutex
 _HASHER = PasswordHasher(parallelism=1)
 _TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
 
-# If the user is unknown, the password is checked against this hash of random bytes, so that the response
-# takes the same time. The hash was created with the parameters of _HASHER.
+# An unknown user's password is checked against this hash of random bytes, so the response takes as long. It
+# has the parameters of _HASHER.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W4GCdKqMlUlShaypOJz24ConMfsbs"
 
 
@@ -24,11 +21,7 @@ def hash_password(text: str) -> str:
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Whether a password matches a stored hash. If the hash is None, the result is False, but the check takes
-    the same time as with a hash.
-
-    Raises BusyError if too many requests are waiting.
-    """
+    """Return whether a password matches a stored hash. Raises BusyError if too many requests are waiting."""
     try:
         with _TURNS:
             return _HASHER.verify(kept or _NOBODY, text) and kept is not None
@@ -37,5 +30,5 @@ def check_password(kept: str | None, text: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether a hash was created with an older release's parameters, and should therefore be replaced."""
+    # Older releases hashed with other parameters.
     return _HASHER.check_needs_rehash(kept)

@@ -1,7 +1,4 @@
-"""Permission checks for queries, which cover content types, relations and drafts (spec.md 4.5, 7.3).
-
-After `narrow`, the code that runs the query does not have to check permissions again.
-"""
+"""Permission checks for queries (spec.md 4.5, 7.3)."""
 
 from dataclasses import replace
 from operator import is_
@@ -26,25 +23,10 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Return the query, restricted to the content that the actor may read (spec.md 4.5, 7.3).
+    """Restrict a query to the content that the actor may read (spec.md 4.5, 7.3). `own_draft` says that the
+    actor has just written the draft that it reads.
 
-    If the actor lacks the permission `find` for a content type:
-
-    - Relations to this type are not populated.
-    - Filtering or sorting by such a relation is an error.
-
-    If the actor lacks the permission `readDraft` for a content type:
-
-    - Requesting drafts of this type is an error.
-    - Comparing this type's drafts with the published versions is an error, even if the query only populates
-      the type.
-    - If the query requests drafts of a different type and populates this type, the drafts of this type are
-      omitted.
-
-    If `own_draft` is True, the actor has just written the draft that the query reads. A missing `readDraft`
-    for this draft is then not an error, but the response contains only the draft's ids.
-
-    Raises ForbiddenError, or the error for an unknown query key.
+    Raises ForbiddenError, or the error for an unknown query key if a filter or sort is not allowed.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
@@ -66,9 +48,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    """Raise ForbiddenError if the query populates a content type whose drafts the actor may not read. The
-    query compares drafts with published versions.
-    """
+    # The query compares drafts with published versions, so it would reveal drafts of populated types.
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
@@ -90,9 +70,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return a populated relation without the content types that the actor may not find. Returns None if no
-    content type remains.
-    """
+    """Return a populated relation with only the types that the actor may find, or None if no type remains."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

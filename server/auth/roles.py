@@ -1,4 +1,4 @@
-"""The roles that are defined in site.yaml, as the API returns them."""
+"""The roles of site.yaml, as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that is defined in site.yaml, as the API returns it."""
+    """A role of site.yaml, as the API returns it."""
 
     id: int
     type: str
@@ -23,21 +23,16 @@ class Role:
 
     @property
     def document_id(self) -> str:
-        """The documentId, which identifies the role in URLs."""
         return document_id_of(self.type)
 
 
 def document_id_of(role: str) -> str:
-    """Return the documentId for a role's name."""
     return f"role-{role}"
 
 
 def roles_of(settings: Settings) -> list[Role]:
-    """Return the site's roles, sorted by id.
-
-    The role `authenticated` always has the id 1, and `public` has the id 2, because clients rely on these
-    ids.
-    """
+    """Return the site's roles, sorted by id."""
+    # Clients rely on the ids 1 and 2.
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
     return sorted(
@@ -50,10 +45,8 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role that is specified by the value `key` in a request body. Returns None if there is no
-    such role.
-
-    `key` is the role's id, name or documentId. It can also be an object such as `{"connect": [{"id": 1}]}`.
+    """Find a role by the value in a request body: an id, name or documentId, or an object such as
+    `{"connect": [{"id": 1}]}`.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

@@ -1,9 +1,4 @@
-"""The key that signs JSON Web Tokens.
-
-The key is read from the environment variable BIFOLIO_JWT_SECRET. If this variable is not set, the key is read
-from the file .bifolio/jwt.key, which is created when a server starts for the first time. After the key was
-replaced, tokens that were signed with the previous key remain valid for a grace period.
-"""
+"""The key that signs JSON Web Tokens: BIFOLIO_JWT_SECRET, or else the file .bifolio/jwt.key."""
 
 import os
 import pwd
@@ -21,27 +16,23 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-# This file contains the previous key, and a second line with the Unix time at which the key expires.
+# Two lines: the previous key, and the Unix time at which it expires.
 PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The signing key that was used before the current one. It is used only to verify tokens, and only until
-    `until_s` (Unix time).
-    """
+    """The previous signing key, with which tokens are verified until `until_s` (Unix time)."""
 
     text: str
     until_s: float
 
     def is_usable(self) -> bool:
-        """Whether tokens signed with this key are still valid."""
         return time.time() < self.until_s
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key for the site at `root`. If neither the environment variable nor the key file
-    exists, create the file with a random key.
+    """Return a site's signing key, and create the key file if necessary.
 
     Raises SetupError if the key can't be read or created, or is too short.
     """
@@ -70,9 +61,6 @@ def session_key(root: Path) -> str:
 
 
 def _key_in(variable: str) -> str | None:
-    """Return the key in an environment variable. Returns None if the variable is not set. Raises SetupError
-    if the key is too short.
-    """
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
         fix = "set a longer random key"
@@ -81,12 +69,9 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the signing key that was used before the current one. Returns None if there is none, or if its
-    grace period has ended.
+    """Return the previous signing key, unless its grace period has ended.
 
-    If the current key comes from an environment variable, the previous key comes from
-    BIFOLIO_JWT_SECRET_PREVIOUS, and remains valid as long as this variable is set. Raises SetupError if that
-    key is too short.
+    Raises SetupError if BIFOLIO_JWT_SECRET_PREVIOUS is too short.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
@@ -95,18 +80,16 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    # A damaged file is ignored. Tokens that were signed with the previous key are then invalid before the
-    # grace period ends.
+    # A damaged file only ends the grace period early.
     return None
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. Tokens that were signed with the old key remain valid for `grace_s` seconds.
+    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s` seconds.
 
-    The old key is saved before the new key is stored. Tokens therefore remain valid even if the replacement
-    is interrupted. Raises SetupError if the key is set in an environment variable, or if a file can't be
-    written.
+    Raises SetupError if the key comes from an environment variable, or a file can't be written.
     """
+    # The old key is saved first, so tokens remain valid even if the replacement is interrupted.
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
             f"set the new key there and the previous key in {PREVIOUS_KEY_VARIABLE}, then restart the servers"
@@ -124,7 +107,6 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user account that runs this process, or its numeric id if it has no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""The SQL tables in the accounts database."""
+"""The SQL tables of the accounts database."""
 
 import secrets
 
@@ -39,15 +39,12 @@ CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
-# Columns of `users` that were added after the first release. They are missing in SCHEMA, so `complete` adds
-# them to new tables too.
+# Columns that were added after the first release; `complete` adds them to new tables, too.
 ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
-    """Add the columns that are missing because an older release created the table, and insert the initial
-    rows.
-    """
+    """Add columns that the tables of older releases lack, and insert the initial rows."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -60,9 +57,7 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Store the key of each user name (`name_key`) for users that have none. If several users' names have the
-    same key, only the user with the lowest id receives it.
-    """
+    # If the names of several users look alike, only the oldest user gets the key.
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

@@ -1,7 +1,4 @@
-"""The data class for users, and functions that validate, normalize and describe user data.
-
-The module `server.auth.users` reads and writes users in the database.
-"""
+"""The data class for users, and functions that validate and normalize user data."""
 
 import re
 import unicodedata
@@ -30,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user's data, without the password."""
+    """A user, without the password."""
 
     id: int
     document_id: str
@@ -47,8 +44,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that were created or changed after a given version of the table `users`, with the number of
-    all users and the table's current version.
+    """The users that changed after some version of the table, the number of all users, and the current
+    version.
     """
 
     users: list[User]
@@ -57,11 +54,10 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a field's value violates, such as "must be a valid email". Returns "" if the value
-    is valid. `name` is the field's name, and `least` is the minimum length.
-
-    The maximum length is checked first, because the other checks are slow for long strings.
+    """Return the rule that a field's value violates, such as "must be a valid email", or "". `least` is the
+    minimum length.
     """
+    # The maximum length comes first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
         return f"must be at most {longest} characters"
@@ -76,11 +72,8 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Whether a name contains invisible characters. With these characters, it could look like a different
-    name.
-
-    Joiners between letters that are not ASCII are allowed, because some scripts need them.
-    """
+    # They could make a name look like another. Joiners between letters that are not ASCII are allowed,
+    # because some scripts need them.
     return any(
         not (found[0] in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))
         for found in _INVISIBLE.finditer(value)
@@ -93,7 +86,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the JSON that describes a user in login responses."""
+    """Return a user as the JSON of login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,
@@ -109,21 +102,13 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    """Return a user name in the form in which it is stored: without leading and trailing spaces, and
-    NFC-normalized.
-    """
     return unicodedata.normalize("NFC", text.strip())
 
 
 def name_key(text: str) -> str:
-    """Return a key that is the same for all names that look alike. For example, `Ann` and ` ann` have the
-    same key.
-    """
+    # The same for all names that look alike, such as `Ann` and ` ann`.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:
-    """Return an email address in the form in which it is stored and compared: without leading and trailing
-    spaces, and in lower case.
-    """
     return text.strip().lower()

@@ -1,10 +1,5 @@
-"""Users in the accounts database: their data, their passwords, and the codes that are sent to them by email.
-
-Each user has a number `sessions`, which is also part of the user's JSON Web Tokens. A password change
-increments this number, which makes all older tokens invalid.
-
-The `version` of the table increases with each visible change to a user, no matter which process makes it.
-"""
+"""Users in the accounts database: their data, their passwords, and the codes that are emailed to them."""
+# `sessions` is also in a user's JSON Web Tokens. Incrementing it makes older tokens invalid.
 
 import hashlib
 import hmac
@@ -67,9 +62,7 @@ class Users:
 
     @property
     def version(self) -> int:
-        """A number that increases with each visible change to a user. The returned value may come from a
-        cache.
-        """
+        # It increases with each visible change to a user. The cached number may be old.
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -79,10 +72,8 @@ class Users:
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager: start a transaction that changes users, and increment the version.
-
-        `user_id` is the id of the user that will change, so the user is removed from the caches. For a new
-        user, it is None.
+        """Context manager: start a transaction that changes a user, and increment the version. For a new
+        user, `user_id` is None.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -90,19 +81,15 @@ class Users:
             yield connection
 
     def all(self) -> list[User]:
-        """Return all users. The oldest user comes first."""
         with self.engine.reading() as connection:
             return [_user(row) for row in connection.execute(f"{_SELECT} ORDER BY id")]
 
     def count(self) -> int:
-        """Return the number of users."""
         with self.engine.reading() as connection:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users that were created or changed after the given version. For version 0, return all
-        users.
-        """
+        """Return the users that changed after a version, or all users for version 0."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -111,7 +98,6 @@ class Users:
             return Changes([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
-        """Return the user with this id, or None if there is none."""
         if user_id > _MAX_ID:
             return None
         with self.engine.reading() as connection:
@@ -119,11 +105,10 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id from the cache or the database. Returns None if there is no such user.
-        If `anew` is True, the user is always read from the database.
+        """Return a user from the cache or the database, or None. If `anew` is set, the cache is not used.
 
-        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
-        the user must be read from a database server.
+        Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
+        database server must be queried.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -131,20 +116,15 @@ class Users:
         return self.get(int(key.partition(" ")[2]))
 
     def named(self, identifier: str) -> User | None:
-        """Return the user with exactly this name or with this email address, or None if there is none."""
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Return the user with this name or email address, or None if there is none. Names that look alike
-        are treated as equal.
-
-        If the string is one user's email address and another user's name, the user with the email address is
-        returned.
-        """
+        """Find a user by name or email address, treating look-alike names as equal."""
+        # If it is one user's email address and another's name, the address wins.
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases from older releases, the names of two users may look alike. In this case, only the
-        # older user's row contains the name key, so the name is compared too.
+        # In databases of older releases, the names of two users may look alike. Only the older one's row has
+        # the name key then, so the name is compared, too.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -155,9 +135,6 @@ class Users:
         return _user(row) if row else None
 
     def _find_row(self, identifier: str) -> Any:
-        """Return the database row for a user name or email address: the password hash, then the other
-        columns. Returns None if there is no such user. User names are case-sensitive.
-        """
         name, email = plain_name(identifier), plain_address(identifier)
         statement = (
             f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
@@ -175,7 +152,7 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user. Raises TakenError if another user has the same name or email address."""
+        """Create a user. Raises TakenError if another user has the name or email address."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -184,7 +161,7 @@ class Users:
             address,
             hash_password(password)
             if password
-            else None,  # Hashing is slow, so it is done before the transaction starts.
+            else None,  # Hashing is slow, so it is done before the transaction.
             "local",
             confirmed,
             blocked,
@@ -201,24 +178,17 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Create a user from the data in a registration form.
-
-        Raises TakenError if another user has the same name or email address. The error does not reveal which
-        of the two is taken.
-        """
+        # The error must not reveal which of the two is taken.
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
         except TakenError as error:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user, and return the user. Returns None if there is no such user. Raises
-        TakenError if another user has the same name or email address.
+        """Change columns of a user, and return the user, or None if there is none. A new password or blocking
+        ends all sessions.
 
-        - If the password changes, all of the user's sessions end, and the code for resetting the password
-          becomes invalid.
-        - If the user is blocked, all of the user's sessions end.
-        - If the email address changes, all codes that were sent by email become invalid.
+        Raises TakenError if another user has the name or email address.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -228,7 +198,7 @@ class Users:
             changes["email"] = plain_address(str(changes["email"]))
             changes["reset_hash"] = changes["confirm_hash"] = None
         if changes.get("password"):
-            # Hashing is slow, so it is done before the transaction starts.
+            # Hashing is slow, so it is done before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
             changes["reset_hash"] = None
         # If a blocked user is unblocked later, the old sessions remain ended.
@@ -239,7 +209,6 @@ class Users:
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
-        """Delete a user. Return the deleted user, or None if there was none."""
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
@@ -247,10 +216,8 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address, if the password is correct. Otherwise return None.
-
-        The check takes the same time if there is no such user.
-        """
+        """Return the user with this name or email address if the password is correct, or else None."""
+        # The check takes as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
         if not check_password(kept or None, password):
@@ -262,7 +229,7 @@ class Users:
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Replace an outdated password hash, unless the password has been changed in the meantime."""
+        # The password may have been changed in the meantime.
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
@@ -270,36 +237,25 @@ class Users:
     # --- codes in emails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """Create a code with which the user's password can be reset once. It expires after
-        RESET_CODE_TTL_HOURS.
-        """
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Mark a code for resetting the password as used, and return its user. Returns None if the code is
-        invalid or has expired.
+        """Invalidate a code for resetting the password, and return its user, or None if the code is not
+        valid.
         """
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """Create a code with which the user's email address can be confirmed once. It expires after
-        CONFIRM_CODE_TTL_HOURS.
-        """
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Mark a confirmation code as used, and the email address of its user as confirmed.
-
-        Returns the user's data from before this change. Returns None if the code is invalid or has expired.
+        """Confirm an email address with its code. Return the user as before the change, or None if the code
+        is not valid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """Create a code, store its hash in the given column of the user, and return the code. The code ends
-        with the Unix time at which it expires.
-
-        This time can't be forged, because the hash covers the whole code.
-        """
+        # The hash covers the expiry time at the end of the code, so it can't be forged.
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
             connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
@@ -328,9 +284,6 @@ def _key(user_id: int) -> str:
 
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
-    """Update columns of a user. `also` is an additional SQL assignment such as `sessions = sessions + 1`, or
-    "".
-    """
     # The column names become part of the SQL statement, so only known names are allowed.
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
@@ -338,11 +291,8 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    """Raise TakenError if another user has the same name or email address.
-
-    Because users can sign in with their name or their email address, a name must also differ from the email
-    addresses of all other users, and an email address must differ from all their names.
-    """
+    # Users sign in with either, so a name must also differ from other users' email addresses, and the
+    # reverse.
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
     for field in ("email", "username"):

@@ -1,6 +1,4 @@
-"""`bifolio token`, `bifolio user` and `bifolio key`, which manage API tokens, users, and the key that signs
-session tokens.
-"""
+"""`bifolio token`, `bifolio user` and `bifolio key`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +22,7 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """Context manager: open the accounts database for a site, and yield it together with the site's settings.
-    Raises SetupError.
-    """
+    """Context manager: open the accounts database of a site. Raises SetupError."""
     check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)

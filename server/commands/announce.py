@@ -12,20 +12,17 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-# Maximum number of problems that are printed after a change, unless --verbose is used.
+# How many problems are printed after a change without --verbose.
 MAX_SHOWN_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The messages that a server prints on the terminal.
-
-    If `quiet` is True, only the server's URL and errors are printed. If `verbose` is True, all files and
-    problems are printed instead of only a few.
-
-    All workers print to the same terminal. Each message is written by a single system call, so messages from
-    different workers are never mixed up.
+    """The messages that a server prints on the terminal: only its URL and errors if `quiet`, every file and
+    problem if `verbose`.
     """
+
+    # All workers print here, so each message is a single system call: messages never mix.
 
     quiet: bool = False
     verbose: bool = False
@@ -39,10 +36,8 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, its problems and its URL.
-
-        If a past commit is served, `commit` contains the commit's id, date and subject. `studio` is a URL
-        that opens the studio and signs in. It is printed unless it is "".
+        """Print the site's contents, its problems and its URL. `commit` (id, date, subject) is the past
+        commit that is served. `studio` is a URL that signs in to the studio, or "".
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -62,9 +57,7 @@ class Terminal:
         _print([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:
-        """Print a line for each kind of change to the files, and a line for each problem that is new or has
-        been fixed.
-        """
+        """Print the changed files, and the problems that are new or fixed."""
         if self.quiet:
             return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
         read = [*_actions(("read", change.read), ("removed", change.removed))]
@@ -83,11 +76,9 @@ class Terminal:
         return _print(lines)
 
     def tell(self, line: str) -> None:
-        """Print a line."""
         _print([line])
 
     def warn(self, line: str) -> None:
-        """Print a problem that does not stop the server."""
         _print([click.style(f"  ✗ {line}", fg="red")])
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
@@ -103,9 +94,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    """Yield lines that describe what the site contains. A document is counted only once, even if it has
-    several locales and versions.
-    """
+    # A document counts once, whatever its locales and versions.
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions

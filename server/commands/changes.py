@@ -1,6 +1,4 @@
-"""`bifolio changes`, which lists the changes since a position in the event log, a commit or a date. It is
-intended for use in scripts.
-"""
+"""`bifolio changes`, which lists changes for scripts."""
 
 import json
 import re
@@ -28,10 +26,10 @@ from server.storage.git.refs import commit_at, find_commit, head_commit, read_ti
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
-UNKNOWN_STATUS = 3  # Exit status if the log no longer contains all events since the given position.
+UNKNOWN_STATUS = 3  # Exit status if the log no longer reaches back to the position.
 EMPTY_COLUMN = "-"
-BATCH_EVENTS = 1000  # Number of events that are read from the log at once.
-# A position that --save has written, or an event's sequence number.
+BATCH_EVENTS = 1000
+# What --save writes, or a sequence number.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
@@ -107,9 +105,7 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log for a site, after all earlier changes to the site's files have been recorded in it.
-    Events after `bounds.last` are ignored.
-    """
+    """The event log of a site, up to `bounds.last`."""
 
     site: Site
     database: EventDatabase
@@ -117,9 +113,9 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Open the event log for a site, and record all changes to files that have not been recorded yet.
+        """Record the changes to files that are missing in the event log, and open it.
 
-        Raises SetupError, StorageError and BusyError.
+        Raises SetupError, StorageError or BusyError.
         """
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
@@ -138,14 +134,13 @@ class _Log:
 
     @property
     def place(self) -> str:
-        """The position after the last event in the log. Pass it as the next `--since`."""
+        # After the last event, for the next `--since`.
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
-        Raises GoneError if the log was replaced, or if it no longer contains all of these events. Raises
-        SetupError.
+        Raises GoneError if the log no longer contains them all, and SetupError.
         """
         if not text:
             raise GoneError("The position in --since is empty")
@@ -166,10 +161,8 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or a date.
-
-        They are computed by comparing the site with the commit, or with the last commit at or before the
-        date. If the site has no commits, the events since a date are read from the event log.
+        """Return the events since a commit or a date, from the history or, if the site has no commits, from
+        the event log.
         """
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
@@ -192,7 +185,7 @@ class _Log:
 
 
 def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
-    """Convert the command's options to a selection of events. Raises UsageError."""
+    # Messages name the options instead of the API's parameters.
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
@@ -217,9 +210,7 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 
 
 def _line(event: Event) -> str:
-    """Return an event as a line with columns. Because scripts parse this output, existing columns must keep
-    their order, and new columns must be added at the end.
-    """
+    # Scripts parse these columns: keep their order, and add new ones at the end.
     uids = [event.uid] if event.counts is None else event.counts
     types = [subject_of(uid) if "::" in uid else uid for uid in uids]
     changed = "?" if event.changed is None else ",".join(event.changed)

@@ -1,4 +1,4 @@
-"""`bifolio check`, which reports problems in a site, and can fix some of them."""
+"""`bifolio check`, which reports and fixes problems in a site."""
 
 import difflib
 import os
@@ -41,12 +41,12 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-# A note, not a warning: it concerns only this clone, and must not make `--strict` fail in CI.
+# Only a note: it concerns this clone, and must not make `--strict` fail in CI.
 NOT_INSTALLED = (
     "Bifolio's merge driver is not installed in this clone, although .gitattributes names it, so git merges "
     "documents line by line. Run `bifolio merge-driver install`."
 )
-MAX_FIXED_KEYS = 1000  # Maximum number of keys that one --fix changes.
+MAX_FIXED_KEYS = 1000
 
 
 @click.command("check")
@@ -102,7 +102,7 @@ def check(
         keys: tuple[KeyFix, ...] = ()
         while (
             found.key_fixes and len(keys) < MAX_FIXED_KEYS
-        ):  # After a key was fixed, problems in its value can be detected.
+        ):  # Fixing a key can reveal problems in its value.
             _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()
@@ -123,7 +123,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for a check. `opened` contains the site that the last call loaded."""
+    """Callable that loads the site for a check, and keeps it in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -136,10 +136,8 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """Return the path that leads from the current folder to the site's folder, with a slash at the end.
-
-    Return "" if the site's folder is the current folder. If it is not inside the current folder, return its
-    absolute path.
+    """Return the relative path of the site's folder with a slash at the end, or "" for the current folder.
+    Outside the current folder, the path is absolute.
     """
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
@@ -159,9 +157,7 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 
 
 def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Apply the suggested fixes to the documents and report them. Then check the site again, and return the
-    result of this second check.
-    """
+    """Fix documents and report the fixes. Return the result of checking the site again."""
     if found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
@@ -178,7 +174,7 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    """Print the changes that `--fix` would make, as a diff."""
+    """Print the changes of `--fix` as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))

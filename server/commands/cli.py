@@ -1,6 +1,4 @@
-"""The command line, which is defined by a table of commands. The module that implements a command is imported
-only when this command is called.
-"""
+"""The table of commands, whose modules are imported only when needed."""
 
 import gc
 import platform
@@ -21,14 +19,14 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command: the module and function that implement it, and the summary that `--help` prints."""
+    """A command: its module, its function, and its summary for `--help`."""
 
     module: str
     name: str
     summary: str
 
 
-# `bifolio --help` prints these summaries. The commands don't have to be imported for this.
+# The summaries of `bifolio --help`, which must not import the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(
@@ -79,8 +77,8 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS. A command's module is imported only when
-    the command is called.
+    """Click group that lists the commands in the order of COMMANDS, and imports only the one that
+    is called.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -108,10 +106,7 @@ class _Commands(click.Group):
 
 
 def _load(entry: CommandEntry) -> click.Command:
-    """Import the function that implements a command.
-
-    The imported modules are excluded from garbage collection, because they are never unloaded.
-    """
+    # Garbage collection skips the imported modules, because they are never unloaded.
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)
     gc.freeze()
@@ -148,9 +143,7 @@ _COMMIT = _PACKAGE / "commit.txt"
 
 
 def describe() -> str:
-    """Return a description of this version, such as `0.1.0 (commit 24834d8, Python 3.11.7)`. If the commit is
-    unknown, it is omitted.
-    """
+    # Like `0.1.0 (commit 24834d8, Python 3.11.7)`.
     commit = _commit()
     return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
 

@@ -74,9 +74,10 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print the problems in files that can't be parsed. The documents in these files would be missing from
-    the export, so raise SetupError if there are such files, unless `skip_broken` is set.
+    """Print the problems in unreadable files. Raise SetupError if there are any, unless
+    `skip_broken` is set.
     """
+    # Their documents would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

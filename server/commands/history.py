@@ -35,7 +35,7 @@ from server.tools.terminal import Part, check_site, one_line_errors, printable, 
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-MAX_SHOWN_CHANGES = 10  # Maximum number of changes that are printed for a commit.
+MAX_SHOWN_CHANGES = 10  # How many changes are printed for each commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
 _COMMITS_HINT = (
@@ -50,7 +50,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site, together with the history of its git repository."""
+    """A site with the history of its git repository."""
 
     site: Site
     past: PastStates
@@ -59,7 +59,7 @@ class Repository:
 
     @classmethod
     def of(cls, root: Path) -> "Repository":
-        """Open a site and its git repository. Raises SetupError if the site is not in a git repository."""
+        """Open a site. Raises SetupError if it is not in a git repository."""
         check_site(root)
         opened = open_site(root, Mode.READ)
         site, past = opened.site, opened.past
@@ -72,13 +72,11 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        """A viewer with full access, because anyone who runs this command can read all files in any case."""
+        # Anyone who runs this command can read all files anyway.
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Return the content type and the id of the document that `text` specifies: either as the path of the
-        document's file, or as TYPE/ID. Raises SetupError if there is no such document.
-        """
+        """Find the type and id of a document by the path of its file, or TYPE/ID. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -102,9 +100,7 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the content type, the id and all versions of the document that `text` specifies. The
-        document may have been deleted. Raises SetupError if it has never existed.
-        """
+        """Find the type, id and versions of a document, which may have been deleted. Raises SetupError."""
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -117,18 +113,12 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """Return the id of the commit to which `name` refers. Raises SetupError if it does not exist."""
         try:
             return self.past.resolve(name)
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Return a function that tests whether a commit was made since a date or after a commit (`since`),
-        and by the given author.
-
-        Raises SetupError.
-        """
         try:
             return selection(self.past, since, author)
         except ApiError as error:
@@ -137,11 +127,8 @@ class Repository:
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """Return the locale and the status of the version to show.
-
-        The draft is shown if `draft` is True. It is also shown if the content type has drafts and the
-        document has never been published in this locale. Otherwise, the published version is shown.
-        """
+        """Return the locale and the status of the version to show."""
+        # A document that was never published in the locale is shown as a draft.
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
         return locale, DRAFT if draft or (not published and edited_status(type_) == DRAFT) else PUBLISHED
@@ -235,8 +222,8 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (in the form TYPE/ID) whose files differ between two commits. If a commit is "",
-    the files on disk are compared instead.
+    """Return the documents (as TYPE/ID) whose files differ between two commits. "" stands for the files on
+    disk.
     """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()

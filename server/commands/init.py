@@ -121,9 +121,8 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that nothing has to be done, because the site already has content types for all its documents.
-
-    Raises SetupError if the folder is not a site.
+    """Report that a site already has content types for all documents. Raises SetupError if it is
+    not a site.
     """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
@@ -139,8 +138,8 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return the files in a folder that don't belong to an existing content type, the API ids that are
-    already used, and the number of existing documents.
+    """Return a folder's files that belong to no content type, the API ids in use, and the number of
+    documents.
     """
     if not folder.is_dir():
         return Scan({}), [], 0
@@ -173,7 +172,7 @@ def _projects(folder: Path, found: Scan) -> frozenset[str]:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Ask the user for the values of options that were not specified."""
+    """Ask for options that were not passed."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -188,7 +187,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write the files that do not exist yet, and report each of them."""
+    """Write missing files, and report each."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
@@ -213,11 +212,11 @@ def _write_new(target: Path, path: str, text: str) -> None:
 
 
 def _report(folder: Path) -> None:
-    """Check the new site, and print what the user can do next."""
+    """Check the new site, and print the next steps."""
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # Delete the caches that the check has created.
+        # The caches of the check.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

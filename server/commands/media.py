@@ -1,4 +1,4 @@
-"""`bifolio media`, which moves media files to or from a bucket, and deletes unused objects in the bucket."""
+"""`bifolio media`, which moves media files to or from a bucket, and deletes unused objects."""
 
 import sys
 from datetime import timedelta
@@ -104,7 +104,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
 
 
 def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
-    """Open a site and its bucket. Raises SetupError if the site has no bucket."""
+    """Open a site and its bucket. Raises SetupError if it has none."""
     check_site(root)
     opened = open_site(root, mode)
     settings = opened.site.state.settings
@@ -118,7 +118,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:
-    """Report the files that were moved. If some files could not be moved, exit with status 1."""
+    """Report the moved files. Exit with status 1 if some were not moved."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
     tell_commit(moved.commit)

@@ -1,8 +1,5 @@
-"""`bifolio merge-driver`, which lets git merge documents attribute by attribute.
-
-The modules of the subcommands are imported only when they are called, because git starts `run` for each file
-that it merges.
-"""
+"""`bifolio merge-driver`, which lets git merge documents attribute by attribute."""
+# Subcommands are imported when needed, because git starts `run` for each file that it merges.
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,7 +15,7 @@ SUBCOMMANDS: Mapping[str, str] = {
 
 
 class _Subcommands(click.Group):
-    """Click group whose subcommands are imported only when they are called."""
+    """Click group that imports only the subcommand that is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)

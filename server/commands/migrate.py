@@ -39,7 +39,7 @@ def migrate() -> None:
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that adds the options that all migrations have."""
+    """Decorator: add the options of all migrations."""
     for option in reversed(
         (
             site_option,
@@ -57,7 +57,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that prints expected errors and exits with status 1."""
+    """Decorator: print expected errors, and exit with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -74,7 +74,6 @@ def _errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of several lines without control characters."""
     return "\n".join(map(printable, text.split("\n")))
 
 

@@ -46,7 +46,7 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
     command = f"bifolio schema --json-schema {shlex.quote(str(folder))}" + (" --vscode" if vscode else "")
     made = {folder / path: text.encode() for path, text in document_schemas(types).items()}
     settings = _vscode_settings(root, folder, types) if vscode else None
-    outdated = [path for path in _generated(folder) if path not in made]
+    outdated = [path for path in _generated_schemas(folder) if path not in made]
     written, deleted = update_folder(made, outdated, command, check=check)
     if written or deleted:
         gone = f", deleted {deleted}" if deleted else ""
@@ -57,8 +57,7 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
         click.echo(update_file(root / SETTINGS_PATH, settings, command, check=check))
 
 
-def _generated(folder: Path) -> list[Path]:
-    """Return the JSON Schemas in a folder that this command has generated."""
+def _generated_schemas(folder: Path) -> list[Path]:
     found = [path for format_ in FORMATS for path in sorted((folder / format_).glob("*.json"))]
     return [path for path in found if path.is_file() and COMMENT.encode() in (read_file(path) or b"")]
 

@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-MAX_FRAGMENTS = 2  # Maximum number of passages that are printed for each document.
+MAX_FRAGMENTS = 2  # How many passages are printed for each document.
 
 
 @click.command("search")
@@ -86,9 +86,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """Convert the command's arguments into a search. If an argument contains spaces, it is searched as a
-    phrase. Raises SetupError.
-    """
+    # Arguments with spaces are phrases.
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
         raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
@@ -102,10 +100,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index, and show a progress bar.
-
-    If a server is running, do nothing, because the server updates the index.
-    """
+    """Update the search index, with a progress bar. A running server updates it itself."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -118,9 +113,8 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines that are printed for one search result: the location as `path:line` (which many editors
-    and terminals can open), the title, and passages that contain the search words.
-    """
+    """Yield the lines for a search result: its location, its title, and matching passages."""
+    # Many editors and terminals open `path:line`.
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
@@ -155,10 +149,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the line that contains the most search words, or 0 if no line contains any.
-
-    If several lines contain the same number of search words, return the first of them.
-    """
+    """Return the number of the first line with the most search words, or 0."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -46,7 +46,7 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-OFFER_TIMEOUT_S = 2.0  # If another server is listening, wait this long until it offers its socket.
+OFFER_TIMEOUT_S = 2.0  # How long to wait for the other server to offer its socket.
 OFFER_POLL_S = 0.05
 START_TIMEOUT_S = 60.0
 
@@ -101,10 +101,10 @@ def serve_command(
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
-    configuration = first_configuration(root)  # Fails if the settings or schemas are invalid.
+    configuration = first_configuration(root)  # fails if they are invalid
     _require_environment(configuration.settings)
     commit = "" if name is None else find_commit(root, name)
-    # If a past commit is served, changes to files have no effect.
+    # At a past commit, changes to files have no effect.
     report_to = replace(terminal, quiet=True) if commit else terminal
     taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
@@ -137,21 +137,17 @@ def serve_command(
 
 
 def _require_environment(settings: Settings) -> None:
-    """Raise SetupError if the settings require an environment variable or a Python package that is
-    missing.
-    """
+    # Raises SetupError if an environment variable or a Python package is missing.
     check_environment(settings.webhooks, os.environ)
     require_library(settings)
     require_driver(settings.accounts)
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a listening socket. If `takes_over` is set and a server is running, this is the socket of that
-    server. Otherwise, it is a new socket.
-
-    A takeover is retried for a while, because a server that has just started may not offer its socket yet.
-    Raises SetupError.
+    """Return a new listening socket or, if `takes_over` is set, that of the running server. Raises
+    SetupError.
     """
+    # A server that has just started may not offer its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
         taken = take_over(root, port) if takes_over else None
@@ -174,13 +170,14 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
-    """Serve the current site with a new generation of workers. It replaces the previous generation."""
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    # The file watcher reports the error. It reloads the site when the error has been fixed.
+    # The file watcher reports the error, and reloads the site when it is fixed.
     except SetupError:
         return
-    serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
+    serve(
+        opened, shared, generation, worker_count(workers), _do_not_report, partial(_report, log, opened.site)
+    )
 
 
 def _open(
@@ -192,9 +189,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers. Normally, this is the current state of the site. If `commit` is not "",
-    the site is opened read-only, as it was at this commit. Raises SetupError.
-    """
+    """Open the site for the workers; at `commit`, read-only, unless it is "". Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -206,7 +201,7 @@ def _open(
         timing=timing,
     )
     hold_commit(opened.past, commit)
-    if generation.number == 1:  # While a server is running, it logs all changes.
+    if generation.number == 1:  # Later generations: a running server logs all changes.
         opened.record_before_fork()
     return opened
 
@@ -222,14 +217,12 @@ def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
         log.warn(wrong)
 
 
-def _nothing() -> None:
-    """Do nothing. The second and all later generations of workers call this function when they are ready,
-    because only the first generation prints a report.
-    """
+def _do_not_report() -> None:
+    pass
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
-    """Print a change to the files. Problems that site.yaml ignores are omitted."""
+    # Without the problems that site.yaml ignores.
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
     if shown := replace(change, problems=problems, fixed=gone):
@@ -238,9 +231,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Report that is printed when the server is ready. If `opens` is set, the studio is then opened in a
-    browser.
-    """
+    """The report of a server that is ready. If `opens` is set, the studio is then opened in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -256,12 +247,10 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start a process that waits, and later prints the report. Return a function that must be called when
-        a worker is ready.
-
-        Calling that function makes the process print the report. If this server takes over the port of
-        another server, the call also stops the other server.
+        """Start a process that prints the report later. Return the function to call when a worker
+        is ready.
         """
+        # The function also stops a server whose port was taken over.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
         forking.Process(target=_report_ready, args=(self, ready), daemon=True).start()
@@ -274,28 +263,22 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return a URL that opens the studio and signs in with a one-time key.
-
-        Returns "" if the server can be reached from other machines, if it serves a past commit, or if the URL
-        would be neither printed nor opened.
-        """
+        """Return a URL that opens the studio and signs in, or ""."""
+        # Not if other machines can reach the server, at a past commit, or if nobody would see the URL.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
-        except OSError:  # The server itself reports problems with the folder .bifolio.
+        except OSError:  # The server reports problems with .bifolio itself.
             return ""
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    """Wait until a worker is ready. Then print what the site contains, and its problems.
-
-    Reading a document makes a forked process copy the memory pages that contain the document. Therefore the
-    report runs in a separate process, and the copies are freed when this process ends. The process closes its
-    copy of the listening socket, so that another server can use the port when this server has stopped.
-    """
+    """Wait for a worker, then print the contents and problems of the site."""
+    # A process of its own: reading documents copies memory pages, which are freed when it ends. It closes the
+    # listening socket, so another server can use the port after this one.
     told.listener.close()
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

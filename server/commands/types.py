@@ -17,7 +17,7 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.typescript import write_module
 from server.tools.zod import write_zod_module
 
-# For each language: the flag that selects it, and the function that generates the file.
+# For each language: its flag, and the function that generates the file.
 _LANGUAGES: Mapping[str | None, tuple[str, Callable[[Schema, Settings], str]]] = {
     None: ("", write_module),
     "zod": ("--zod ", write_zod_module),

@@ -1,6 +1,4 @@
-"""`bifolio webhook`, which manages webhooks. The subcommand `test` is the only one that sends a request
-itself. All other deliveries are sent by running servers.
-"""
+"""`bifolio webhook`, which manages webhooks. Except for `test`, running servers send all requests."""
 
 import json
 import os
@@ -29,7 +27,7 @@ from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
 TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
-_BATCH_EVENTS = 1000  # Number of events that are read from the log at once.
+_BATCH_EVENTS = 1000
 
 
 @contextmanager
@@ -47,7 +45,6 @@ def _settings(root: Path) -> Settings:
 
 
 def _find_webhook(settings: Settings, name: str) -> Webhook:
-    """Return the webhook with this name. Raises SetupError if the settings do not contain it."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
         fix = suggestion(name, found) or (
@@ -89,7 +86,7 @@ def list_webhooks(root: Path) -> None:
 
 
 def _public_url(one: Webhook) -> str:
-    """Return the webhook's URL without the query string, which may contain a secret."""
+    # The query string may contain a secret.
     address, question, _ = one.url.partition("?")
     return f"{address}?…" if question else address
 

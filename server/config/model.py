@@ -1,7 +1,5 @@
-"""A site's settings. There is a dataclass for each section of site.yaml, and a field for each key.
-
-All keys are optional. docs/settings.md is generated from KEYS.
-"""
+"""A site's settings: a dataclass for each section of site.yaml, with a field for each key."""
+# docs/settings.md is generated from KEYS.
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,18 +21,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """How documents are nested in responses.
-
-    V5 contains attributes directly in the document. V4 puts documents in `data`, and attributes in
-    `attributes` (spec.md 4.4, 9).
-    """
+    """How responses nest documents: V5 directly, V4 in `data` and `attributes` (spec.md 4.4, 9)."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Where the timestamps of a document are stored: in its FILE, or only in GIT (as commit times)."""
+    """Where timestamps are stored: in the FILE, or only in GIT (as commit times)."""
 
     FILE = "file"
     GIT = "git"
@@ -42,9 +36,8 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """How the documents of one content type are exported.
-
-    `parameters` are query parameters as nested values. `line` is the line in site.yaml where they are set.
+    """How the documents of one content type are exported. `parameters` are query parameters as
+    nested values.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -53,10 +46,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An additional request whose response is exported, such as `/api/articles?…`.
-
-    `line` is the line in site.yaml where the request is set.
-    """
+    """An additional request whose response is exported, such as `/api/articles?…`."""
 
     request: str
     line: int | None = None
@@ -64,23 +54,20 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The URL of the page that shows a preview of a content type's documents. It contains {placeholders}.
+    """The URL, with {placeholders}, of a page that previews documents."""
 
-    For previews, Bifolio adds invisible characters (source maps) to the strings in attributes. `unmarked`
-    contains the paths of the attributes, such as `seo.canonical`, whose strings remain unchanged.
-    """
+    # Other strings contain invisible source maps in previews; those at the paths in `unmarked` don't.
 
     url: str
     unmarked: frozenset[str] = frozenset()
 
     @property
     def origin(self) -> str:
-        """The origin of the URL, such as `https://example.org`, or "" if the page is on this server."""
+        # "" if the page is on this server.
         return "" if self.url.startswith("/") else "/".join(re.split("[/?#]", self.url)[:3]).lower()
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces in the URL. Each is the name of an attribute, or one of PREVIEW_NAMES."""
         return tuple(re.findall(r"\{([^{}]*)\}", self.url))
 
 
@@ -89,11 +76,11 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key in site.yaml, such as `api.page_size.max`: its name, the kind of its value, and its description.
+    """A key in site.yaml, with the kind of its value and a description.
 
-    The kind is a key of `reader.READERS` or `reader.ENTRIES`. `otherwise` describes the default if the
-    default value does not explain itself. `attributes` is the path of the field in `Settings` that contains
-    the value.
+    - `holds` is the kind, a key of `reader.READERS` or `reader.ENTRIES`.
+    - `otherwise` describes a default that does not explain itself.
+    - `attributes` is the path of the field in `Settings`.
     """
 
     name: str
@@ -104,15 +91,10 @@ class SettingKey:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The key's path in site.yaml, such as `("api", "page_size", "max")`."""
         return tuple(self.name.split("."))
 
 
 def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    """Declare a dataclass field for a key in site.yaml.
-
-    By default, the key has the same name as the field.
-    """
     metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
@@ -136,7 +118,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """The number of documents on one page of a list: the default and the maximum."""
+    """The default and the maximum number of documents on a page."""
 
     default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(
@@ -503,9 +485,8 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Whether the setting `check.ignore` or `check.rules` suppresses a problem. Only problems that are
-        warnings by default can be suppressed.
-        """
+        """Return whether `check.ignore` or `check.rules` suppresses a problem."""
+        # Errors are never suppressed, except for those of rules in schemas.
         if problem.severity != "warning" and problem.rule != CONTENT_RULE:
             return False
         patterns = self.check.ignore.get(problem.rule, ())
@@ -513,7 +494,6 @@ class Settings:
         return is_off or any(fnmatchcase(problem.path, p) for p in patterns)
 
     def level_of(self, rule: str) -> Level:
-        """Return the level of a rule, as set in `check.rules` or by default."""
         return self.check.rules.get(rule, RULES[rule].level)
 
 
@@ -531,14 +511,10 @@ KEYS: Mapping[str, SettingKey] = {key.name: key for key in _keys(Settings, (), (
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    """Return the value of a setting. `key` is the setting's name with dots, such as `api.page_size.max`."""
     return reduce(getattr, KEYS[key].attributes, settings)
 
 
 def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return a copy of the settings with some new values. The names of settings are written with dots, as in
-    `{"api.page_size.max": 50}`.
-    """
     for key, value in values.items():
         settings = _replace(settings, KEYS[key].attributes, value)
     return settings
@@ -575,8 +551,5 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def known_actions(subject: str) -> tuple[str, ...]:
-    """Return the actions that a role can be permitted to perform on a subject, such as `upload` or a content
-    type.
-    """
     own = ACTIONS.get(subject, ())
     return own if subject in RESERVED_IDS else tuple(dict.fromkeys((*own, *ACTIONS[""])))

@@ -1,6 +1,4 @@
-"""The sections `urls` and `feeds` of site.yaml: the public URLs of documents, and the feeds of a site
-(docs/feeds.md).
-"""
+"""The sections `urls` and `feeds` of site.yaml (docs/feeds.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -35,26 +33,23 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """The public URL of a content type's documents. It contains {placeholders}.
-
-    `patterns` contains the URL for each locale, or one URL for all locales, with the key EVERY_LOCALE.
+    """The public URL, with {placeholders}, of a type's documents: for each locale, or for all with the key
+    EVERY_LOCALE.
     """
 
     patterns: Mapping[str, str]
 
     def pattern(self, locale: str) -> str | None:
-        """Return the URL with placeholders for documents in a locale, or None."""
         return self.patterns.get(locale, self.patterns.get(EVERY_LOCALE))
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces in all the URLs, without duplicates."""
         found = (name for pattern in self.patterns.values() for name in _PLACEHOLDER.findall(pattern))
         return tuple(dict.fromkeys(found))
 
 
 def read_public_url(file: ConfigFile, *at: str) -> PublicUrl:
-    """Return the public URL of a content type's documents. Raises SetupError."""
+    """Read the public URL of a type's documents. Raises SetupError."""
     if not isinstance(file.get(*at), dict):
         return PublicUrl({EVERY_LOCALE: _url(file, *at)})
     if at[-1] == MEDIA_URL:
@@ -73,13 +68,12 @@ def _url(file: ConfigFile, *at: str) -> str:
 
 
 def split_field(placeholder: str) -> tuple[str, str]:
-    """Split a placeholder such as `publishedOn.year` into the name of a field and the part of a date."""
+    # Such as `publishedOn.year`.
     name, _, part = placeholder.partition(".")
     return name, part
 
 
 def _known_placeholders(type_: Type) -> tuple[str, ...]:
-    """Return the placeholders that a content type's URL can contain."""
     single = [n for n, a in type_.attributes.items() if a.selectable and a.type not in ("json", "blocks")]
     dated = [n for n in single if type_.attributes[n].type in DATE_TYPES]
     parts = (f"{name}.{part}" for name in (*dated, *DATED_FIELDS) for part in DATE_PARTS)
@@ -88,7 +82,7 @@ def _known_placeholders(type_: Type) -> tuple[str, ...]:
 
 # --- feeds ----------------------------------------------------------------------------------------
 
-# keys of a feed, with descriptions
+# keys of a feed
 FEED_KEYS: Mapping[str, str] = {
     "type": "The content types in the feed: a singular API id, or a list of them.",
     "title": "The feed's title. The default is the site's `name`.",
@@ -103,7 +97,7 @@ FEED_KEYS: Mapping[str, str] = {
     "limit": "The maximum number of documents, up to 500. The default is 20.",
     "item": "Which attributes the items contain, such as `{summary: excerpt, image: cover}`.",
 }
-# keys of `item`, with descriptions
+# keys of `item`
 ITEM_KEYS: Mapping[str, str] = {
     "title": "The title. The default is the attribute that the studio shows as the title.",
     "summary": "A short text. The default is `summary`, `description`, `excerpt`, `abstract`, `teaser` or"
@@ -125,8 +119,9 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 class Feed:
     """The settings of one feed.
 
-    `parameters` are query parameters as nested values: `filters` and `sort`. `item` maps keys in ITEM_KEYS to
-    attributes. `line` is the line in site.yaml where the feed is set.
+    - `parameters` are the query parameters `filters` and `sort`, as nested values.
+    - `item` maps ITEM_KEYS to attributes.
+    - `line` is a line of site.yaml.
     """
 
     types: tuple[str, ...]
@@ -142,7 +137,7 @@ class Feed:
 
 
 def read_feed(file: ConfigFile, *at: str) -> Feed:
-    """Return the settings of one feed. Raises SetupError."""
+    """Read the settings of one feed. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a feed'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -212,7 +207,7 @@ OddName = tuple[str, str, KeyPath]
 def odd_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown content type, locale and placeholder in the section `urls`."""
+    """Yield an error for each unknown content type, locale and placeholder in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -234,9 +229,7 @@ def odd_url_names(
 def odd_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown content type, locale and attribute in the section `feeds`, and for each
-    content type that has no public URL.
-    """
+    """Yield an error for each unknown name in `feeds`, and for each type without a public URL."""
     for name, feed in feeds.items():
         for locale in feed.locales:
             if locale not in (*locales, EVERY):
@@ -266,5 +259,4 @@ def _unknown_type(name: str, schema: Schema, where: str, at: KeyPath) -> OddName
 
 
 def at_line(feed: Feed, what: str) -> SetupError:
-    """Return an error with the line of a feed in site.yaml."""
     return SetupError(SETTINGS, feed.line, what)

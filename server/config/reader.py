@@ -1,4 +1,4 @@
-"""Reader for site.yaml. Its errors include the position of the invalid value."""
+"""Reader for site.yaml."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -33,14 +33,11 @@ from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
 COMMIT_EACH_WRITE = timedelta()
-# Minimum similarity between a mistyped word such as `publik` and the correct word.
+# Similarity of a mistyped name and the correct one, such as `publik` and `public`.
 MIN_SIMILARITY = 0.8
 
 
 def read_settings(root: Path) -> Settings:
-    """Return the settings in the site.yaml of the site at `root`. Raises SetupError for the first invalid
-    value.
-    """
     settings, wrong = survey_settings(root)
     if wrong:
         raise wrong[0]
@@ -48,10 +45,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return the settings in the site.yaml of the site at `root`, and all errors.
-
-    Invalid values are replaced by their defaults.
-    """
+    """Return a site's settings and all errors. Invalid values are replaced by their defaults."""
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -72,9 +66,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each key that is not a setting, together with the keys that are allowed in its
-    section.
-    """
+    """Yield the path of each unknown key, with the keys that its section allows."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -85,10 +77,7 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
-    """Convert the content of site.yaml to settings. Errors are appended to `wrong`.
-
-    Invalid values are replaced by their defaults.
-    """
+    """Convert site.yaml to settings, and append errors to `wrong`."""
     for path in _SECTIONS:
         with noting(wrong):
             values.section(file, *path)
@@ -108,16 +97,12 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
-# paths of all sections of site.yaml, outer sections before those in them
+# outer sections before those in them
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
-    """Return the value of a key in site.yaml.
-
-    In some sections, such as `roles`, users choose the names of the entries. The entries that users add are
-    combined with the default entries.
-    """
+    # In sections such as `roles`, users name the entries. They add to the default ones.
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
     entries = dict(default)
@@ -128,9 +113,7 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader for a value that must be one of two words. The reader returns whether it is the second
-    word.
-    """
+    """Return a reader for one of two words, which returns whether it is the second."""
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -180,7 +163,7 @@ def _level(file: ConfigFile, *at: str) -> Level:
     return found
 
 
-# Functions that read a value, by kind of value. Arguments: file, default, path of keys.
+# Readers by kind of value. Arguments: file, default, path of keys.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
     "origins": values.origins,
@@ -210,8 +193,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "format": _response_format,
     "timestamps": _timestamps,
 }
-# Functions that read an entry in a section whose names users choose, by kind of value. Arguments: file, path
-# of keys.
+# Readers of an entry in a section whose entries users name. Arguments: file, path of keys.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
@@ -314,10 +296,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings about mistyped role names and unknown content types in the settings.
-
-    `singulars` contains the names of the site's content types.
-    """
+    """Return warnings about mistyped roles and unknown content types in the settings."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -337,13 +316,12 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown content types, attributes and placeholders in the section `preview`."""
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown names in the sections `urls` and `feeds`, and about feeds whose documents
-    the role `public` may not find.
+    """Return warnings about unknown names in `urls` and `feeds`, and about feeds of documents that the public
+    may not find.
     """
     locales = settings.locales.available
     found = [
@@ -361,7 +339,6 @@ def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
 
 
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
-    """Yield a warning for each role name that is probably a mistyped name of a built-in role."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
             what = f'"{role}" is not a built-in role, so it has no effect until it is assigned to a user'

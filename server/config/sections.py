@@ -1,6 +1,4 @@
-"""Readers for the sections `export` and `preview` of site.yaml, the bucket in `media`, and the remote in
-`git`.
-"""
+"""Readers for `export` and `preview`, for the bucket in `media` and the remote in `git`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +18,7 @@ from server.schema.spelling import suggestion
 
 # --- export ---------------------------------------------------------------------------------------
 
-# keys in `export.types.TYPE`, with descriptions
+# keys in `export.types.TYPE`
 TYPE_KEYS: Mapping[str, str] = {
     "populate": "The relations and media that exported lists and documents include.",
     "fields": "The attributes that exported lists and documents contain.",
@@ -32,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """Return the settings for exporting one content type. Raises SetupError."""
+    """Read how one content type is exported. Raises SetupError."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -48,7 +46,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Return an additional request whose response is exported. Raises SetupError."""
+    """Read an additional request to export. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a query in export.queries'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -67,13 +65,12 @@ def _line(file: ConfigFile, *at: str) -> int | None:
 
 # --- previews -------------------------------------------------------------------------------------
 
-# keys in `preview.TYPE`, with descriptions
+# keys in `preview.TYPE`
 PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# Placeholders must come after the origin or after the first slash, so that the origin of the page in the
-# frame is known.
+# No placeholders in the origin: the origin of the page in the frame must be known.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
@@ -81,7 +78,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Return the preview settings for one content type. Raises SetupError."""
+    """Read the preview of one content type. Raises SetupError."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -106,10 +103,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield an error for each unknown content type, attribute and placeholder in the section `preview`.
-
-    Each error is a tuple of a message, a fix, and the path of keys in site.yaml.
-    """
+    """Yield a message, a fix and a path of keys for each unknown name in `preview`."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -130,11 +124,7 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    """Whether an attribute exists at this path of names.
-
-    If the path goes through a dynamic zone, it is enough if one of the zone's components contains the rest of
-    the path.
-    """
+    # In a dynamic zone, one component with the rest of the path is enough.
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -156,7 +146,6 @@ _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECA
 
 
 def store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the location of a bucket, `s3://BUCKET/PREFIX`, without a trailing slash."""
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
@@ -165,7 +154,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Return an HTTP URL without a trailing slash. A URL with credentials or a query is rejected."""
+    """Read an HTTP URL without credentials and query, and remove a trailing slash."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -181,9 +170,6 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """Read the setting that determines how clients download files from the bucket: one of SERVE_MODES, or ""
-    if the setting is missing.
-    """
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
         raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
@@ -191,14 +177,12 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
-    """Return advice if a key in the section `media` looks like a credential, because site.yaml must not
-    contain credentials. Otherwise, return "".
-    """
+    # site.yaml is committed, so it must not contain credentials.
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each setting in the section `media` that contradicts another setting there."""
+    """Yield an error for each setting in `media` that contradicts another one."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -224,10 +208,7 @@ _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a git remote, such as `origin`.
-
-    The remote's URL and credentials are in the git configuration of the machine.
-    """
+    # The remote's URL and credentials are in the git configuration of the machine.
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
         raise file.refuse(
@@ -237,7 +218,6 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def branch(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a git branch, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
         raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
@@ -245,14 +225,11 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return the interval at which the remote is fetched, or None for `off`."""
     return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Read the setting that determines when a write is pushed to the remote: "before" or "after" the response
-    is sent, or "" for `off`.
-    """
+    """Read when writes are pushed: "before" or "after" the response, or "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

@@ -1,7 +1,5 @@
-"""Readers for single values in site.yaml, such as strings, numbers and lists.
-
-The parameters of each reader are the file, the default value, and the value's path of keys in the file. If
-the value is missing, the reader returns the default. If it is invalid, the reader raises SetupError.
+"""Readers for single values in site.yaml. They return the default for a missing value, and raise
+SetupError.
 """
 
 import re
@@ -28,7 +26,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates end with the year
 
 
 def read_duration(text: str) -> timedelta:
-    """Parse a positive duration such as `2s`, `90m`, `12h`, `30d`, `2w` or `1y`. Raises ValueError."""
+    """Parse a positive duration such as `90m` or `30d`. Raises ValueError."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -49,7 +47,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Read a section of the settings as a mapping. If it is missing, return an empty mapping."""
+    """Read a section as a mapping, which is empty if the section is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -59,7 +57,6 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
 
 
 def text(file: ConfigFile, default: str, *at: str) -> str:
-    """Read a setting whose value is a string."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -69,7 +66,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def count(file: ConfigFile, default: int, *at: str) -> int:
-    """Read a setting whose value is a positive integer."""
+    """Read a positive integer."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -80,7 +77,6 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def flag(file: ConfigFile, default: bool, *at: str) -> bool:
-    """Read a setting whose value is true or false."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -90,9 +86,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Read a setting whose value is a string, number or boolean, as YAML defines it. Return None if it is
-    missing.
-    """
+    """Read a string, number or boolean of YAML, or None."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -100,7 +94,7 @@ def scalar(file: ConfigFile, *at: str) -> Any:
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
-    """Read a setting that is a number of bytes. It can be written as `200 MB`, `512 kB` or `1000`."""
+    # Such as `200 MB`, `512 kB` or `1000`.
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
         raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *at)
@@ -108,7 +102,6 @@ def size(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
-    """Read a setting that is a duration, such as `30d` or `12h`."""
     if not (written := text(file, "", *at)):
         return default
     try:
@@ -118,11 +111,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Read the delay before a write is committed, such as `30s` or `30` (seconds).
-
-    The value `each` (commit each write at once) is returned as zero, and `off` (do not commit writes) as
-    None.
-    """
+    """Read the delay before a write is committed: zero for `each`, None for `off`."""
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -136,10 +125,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept.
-
-    Return (duration, None) for a value such as `30d`, and (None, number of events) for an integer.
-    """
+    """Read how long events are kept: an age or a number of events, the other one being None."""
     written = file.get(*at)
     if is_null(written):
         return default
@@ -149,7 +135,6 @@ def keep(
 
 
 def person(file: ConfigFile, default: str, *at: str) -> str:
-    """Read a setting with a name and an email address as git uses them: `Name <email>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
         raise file.refuse_value("be a name and an e-mail address", "write it as Name <name@example.org>", *at)
@@ -157,7 +142,6 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:
-    """Read a setting that is a rate limit, such as `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate limit", "write a limit such as 100 per minute", *at)
@@ -165,10 +149,6 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    """Read the setting that determines where the number of requests per client is stored.
-
-    The value is `redis://…`, `rediss://…`, `memory`, or `env:NAME` for an environment variable.
-    """
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -177,9 +157,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Convert a parsed value to nested values as in a query string: numbers and booleans become strings, and
-    null becomes None.
-    """
+    """Convert a value to nested values as in a query string, where numbers and booleans are strings."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -188,7 +166,6 @@ def as_parameter(tree: Tree) -> Any:
 
 
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a setting whose value is a list of strings. Return a tuple."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -198,14 +175,13 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
 
 
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a setting whose value is a string or a list of strings. Return a tuple."""
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a list of origins, such as `https://example.org`, in the form of the `Origin` header, or `*`."""
+    """Read `*` or a list of origins such as `https://example.org`."""
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -215,7 +191,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 
 def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a list of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`. Return a tuple."""
+    """Read a list of IP addresses and networks, such as `10.0.0.0/8`."""
     written = text_or_texts(file, default, *at)
     for i, network in enumerate(written):
         try:
@@ -227,14 +203,12 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
 
 
 def locale(file: ConfigFile, default: str, *at: str) -> str:
-    """Read a setting that is a locale code, such as `en` or `pt-BR`."""
     code = text(file, default, *at)
     _check_locale(file, code, *at)
     return code
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a list of different locale codes. Return a tuple, or the default if the list is empty."""
     codes = texts(file, (), *at)
     for i, code in enumerate(codes):
         _check_locale(file, code, *at, i)

@@ -1,4 +1,4 @@
-"""Location of a site's databases. The setting `accounts` contains this location as a URL."""
+"""The location of a site's databases, as a URL in the setting `accounts`."""
 
 import re
 from importlib.util import find_spec
@@ -9,17 +9,16 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    """Whether accounts are stored in a database server, which can be slow, not in a file."""
+    # A server can be slow; a file can't.
     return bool(url) and not url.startswith("sqlite")
 
 
 def is_postgres(url: str) -> bool:
-    """Whether accounts and the event log are stored in PostgreSQL."""
     return url.startswith("postgresql")
 
 
 def file_of(url: str) -> Path:
-    """Return the path in a URL such as `sqlite:///path`. Raises ValueError for any other URL."""
+    """Return the path in a URL such as `sqlite:///path`. Raises ValueError."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")
@@ -27,7 +26,7 @@ def file_of(url: str) -> Path:
 
 
 def require_driver(url: str) -> None:
-    """Raise SetupError if accounts are stored in PostgreSQL but the package psycopg is not installed."""
+    # Raises SetupError.
     if is_postgres(url) and find_spec("psycopg") is None:
         message = "the accounts database requires the Python library psycopg, which is not installed"
         raise SetupError(FILE, None, message, "run `pip install 'bifolio[postgres]'`")

@@ -1,4 +1,4 @@
-"""SQLite files: their paths and permissions, and a check for damaged files."""
+"""SQLite files: their paths and permissions, and a check for damage."""
 
 import os
 import sqlite3
@@ -11,10 +11,7 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """Return the path of a file in `.bifolio/` that only its owner can read. A missing file is created.
-
-    Raises OSError.
-    """
+    # Raises OSError.
     path = state_folder(root) / name
     path.touch(mode=0o600)
     keep_private(path)
@@ -22,10 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the path of the file with the accounts database.
-
-    A missing file is created. Raises SetupError.
-    """
+    """Return the path of the accounts database, and create the file if necessary. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -36,11 +30,8 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is empty, or is a database that can be read and written.
-
-    Even if this returns False, the engine may be able to use the database, for example read-only. If not, the
-    engine reports the error when it opens the database.
-    """
+    """Return whether a file is empty, or a database that can be read and written."""
+    # The engine may be able to use other files, too, for example for reading.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
     try:
@@ -52,20 +43,17 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """Identity of a database file that was opened. With it, the server detects that the file was removed or
-    replaced later.
-    """
+    """An opened database file, to detect that it was removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # While this descriptor is open, no other file gets the same inode number. It must be opened with
-        # O_PATH, because closing a normal descriptor for the file would release SQLite's locks.
+        # The open descriptor reserves the inode number. It uses O_PATH: closing a normal descriptor would
+        # release SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Whether the file that was opened is still at its path and has not been replaced by another file."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:

@@ -1,10 +1,4 @@
-"""Notices that the machines which serve the same site send to each other. PostgreSQL delivers them with
-LISTEN and NOTIFY.
-
-A notice has a topic and a payload. Each process has one thread and one connection for notices. While the
-connection is down, notices are lost, so listeners are also called after each reconnect. Without PostgreSQL,
-there is only one machine, and no notices are sent.
-"""
+"""Notices between the machines of a site, sent with PostgreSQL's LISTEN and NOTIFY."""
 
 import logging
 import selectors
@@ -21,24 +15,19 @@ from server.database.engine import Connection
 
 log = logging.getLogger("bifolio")
 
-COMMITS = "commits"  # The branch on the git remote has a new commit. The payload is the commit's id.
-ACCOUNTS = "accounts"  # Users, tokens or sessions have changed.
-EVENTS = "events"  # New events were recorded. The payload is the number of the last event.
-# SQL expression for the name of the channel. The name depends on the database schema, because several sites
-# may use one database.
+COMMITS = "commits"  # a new commit on the remote; the payload is its id
+ACCOUNTS = "accounts"  # changed users, tokens or sessions
+EVENTS = "events"  # new events; the payload is the number of the last one
+# Several sites may use one database, in different schemas.
 CHANNEL = "'bifolio_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter is a string from `message`.
-MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter comes from `message`.
+MAX_MESSAGE_BYTES = 7999
 HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
-BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Pause before each attempt to reconnect.
-MAX_QUEUED_NOTICES = 100  # At most this many notices are queued while there is no connection.
+BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # before each attempt to reconnect
+MAX_QUEUED_NOTICES = 100  # while there is no connection
 
 
 def message(topic: str, payload: str = "") -> str:
-    """Return the string that represents a notice in PostgreSQL.
-
-    Raises ValueError if the string is too long.
-    """
     text = f"{topic} {payload}"
     if len(text.encode()) > MAX_MESSAGE_BYTES:
         raise ValueError(f"a notice has at most {MAX_MESSAGE_BYTES} bytes")
@@ -46,47 +35,34 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice to all listening processes when the transaction of `connection` is committed.
-
-    Raises ValueError if the notice is too long.
-    """
+    """Send a notice when the transaction is committed. Raises ValueError if it is too long."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:
-    """Sender and receiver of notices in one process. Thread-safe. `url` is the location of the accounts
-    database.
-
-    The object may be created before the process is forked, but `start` must be called in the forked process.
-    """
+    """Sender and receiver of notices in one process. Thread-safe. Call `start` after forking."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._calls: dict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._lock = threading.Lock()
-        self._waiting: dict[str, None] = {}  # the messages to send, in order and without duplicates
+        self._waiting: dict[str, None] = {}  # messages to send, without duplicates
         self._stopping, self._connected = threading.Event(), False
         self._thread: threading.Thread | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether this process is connected to PostgreSQL, so that it can receive notices."""
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Register a function to be called with the payload of each notice on a topic, including notices from
-        this process.
-
-        After each reconnect, `call` is called with "", because notices may have been lost. All calls happen
-        in the thread that receives notices, so `call` must not block.
+        """Call a function with the payload of each notice on a topic, and with "" after each reconnect. It
+        must not block.
         """
+        # Notices may have been lost while the connection was down.
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Send a notice to all listening processes. This method never blocks or fails.
-
-        If there is no connection, the newest notices are queued and sent after the next reconnect.
-        """
+        """Send a notice without blocking. Without a connection, the newest ones are queued."""
         text = message(topic, payload)
         with self._lock:
             if self._thread is None:
@@ -98,7 +74,7 @@ class Notices:
             self._rouse()
 
     def start(self) -> None:
-        """Start the thread that sends and receives notices."""
+        """Start the thread for notices, if the accounts are in PostgreSQL."""
         if not is_postgres(self._url):
             return
         self._rousing, self._roused = socket.socketpair()
@@ -108,7 +84,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send the queued notices if there is a connection. Then stop the thread."""
+        """Send the queued notices if possible, and stop the thread."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -118,7 +94,7 @@ class Notices:
         thread.join(timeout=5)
 
     def _rouse(self) -> None:
-        with suppress(BlockingIOError):  # If the buffer is full, the thread will wake up anyway.
+        with suppress(BlockingIOError):  # If the buffer is full, the thread wakes up anyway.
             self._rousing.send(b".")
 
     def _run(self) -> None:
@@ -131,12 +107,10 @@ class Notices:
                 self._roused.close()
 
     def _keep(self) -> None:
-        """Connect, and reconnect after each failure. Only the first of several failures and the end of the
-        failures are logged.
-        """
+        # A series of failures is logged once, and so is its end.
         try:
             postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
-        except ImportError:  # The missing driver is reported when the accounts are opened.
+        except ImportError:  # Opening the accounts reports it.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0
         while not self._stopping.is_set():
@@ -156,7 +130,7 @@ class Notices:
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
-        """Listen on a new connection. Call all listeners, because they may have missed notices."""
+        # Listeners may have missed notices, so they are called.
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
         connection.add_notify_handler(lambda notice: self._take(notice.payload))
         connection.execute(f'LISTEN "{channel}"')
@@ -165,7 +139,7 @@ class Notices:
             self._call(topic, "")
 
     def _serve(self, connection: Any) -> None:
-        """Receive and send notices until `stop` is called. Raises psycopg.Error if the connection is lost."""
+        """Receive and send notices until `stop` is called. Raises psycopg.Error."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._roused, selectors.EVENT_READ)
@@ -177,9 +151,7 @@ class Notices:
                 selector.select(HEARTBEAT_INTERVAL_S)
                 with suppress(BlockingIOError):
                     self._roused.recv(1024)
-                connection.execute(
-                    ""
-                )  # This query receives waiting notices, and fails if the connection is lost.
+                connection.execute("")  # receives notices, and fails if the connection is lost
 
     def _send(self, connection: Any) -> None:
         while True:

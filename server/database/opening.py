@@ -1,6 +1,4 @@
-"""Creation of a database engine. The engine is for PostgreSQL if the setting `accounts` is a PostgreSQL URL,
-and otherwise for SQLite.
-"""
+"""Creation of a database engine."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -20,11 +18,9 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create the engine for some tables, with at most `size` connections. The engine connects when it is
-    first used.
+    """Create the engine for some tables, with up to `size` connections. It connects when first used.
 
-    `name` identifies a PostgreSQL database in log messages. `prepare` and `replaced` are passed to `Sqlite`.
-    Raises ModuleNotFoundError if the PostgreSQL driver is required but not installed.
+    Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)

@@ -1,9 +1,4 @@
-"""Detection of database outages. During an outage, requests that need the database fail immediately instead
-of waiting.
-
-A thread tests the database until it responds again. The start and the end of an outage are logged. A database
-that only rejects writes, such as a replica, can still be read.
-"""
+"""Detection of database outages, during which requests fail at once instead of waiting."""
 
 import logging
 import threading
@@ -19,15 +14,13 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """Raised if a database responds but rejects writes."""
+    """Raised if a database rejects writes."""
 
 
 class Outage:
-    """Record of whether a database can currently be used. Thread-safe.
+    """Record of whether a database can be used. Thread-safe."""
 
-    `trial` is a function that tests the database, and raises an error if the database can't be used. `name`
-    identifies the database in log messages. If `name` is "", nothing is logged.
-    """
+    # `trial` tests the database. `name` is for the log; with "", nothing is logged.
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
         self._trial, self._name = trial, name
@@ -36,23 +29,18 @@ class Outage:
 
     @property
     def is_away(self) -> bool:
-        """Whether the database is currently not responding."""
         return self._away
 
     @property
     def read_only(self) -> bool:
-        """Whether the database can be read but rejects writes."""
         return self._trying and not self._away
 
     def check(self) -> None:
-        """Raise UnavailableError while the database does not respond."""
         if self._away:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database can't be used, or that it can't be written if `read_only` is set. Start a
-        thread that tests the database until it works again.
-        """
+        """Record an outage, or that writes fail, and test the database until it works again."""
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -62,7 +50,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        """Stop testing, because the database will no longer be used."""
+        # The database is no longer used.
         with self._lock:
             self._trying = self._away = False
 
@@ -85,5 +73,4 @@ class Outage:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of an error's message."""
     return (str(error) or type(error).__name__).splitlines()[0]

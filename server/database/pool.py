@@ -1,4 +1,4 @@
-"""Pool of database connections that threads share."""
+"""Pool of database connections for threads."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ MAX_IDLE_CONNECTIONS = 5
 
 
 class Closable(Protocol):
-    """Interface to a connection that a pool can close."""
+    """A connection that can be closed."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -19,15 +19,11 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """Raised if all connections in a pool are in use."""
+    """Raised if all connections of a pool are in use."""
 
 
 class Pool(Generic[C]):
-    """Pool of at most `size` connections.
-
-    Each connection is used by one thread at a time. Of the connections that are not in use, the one that was
-    used last is reused first.
-    """
+    """Pool of at most `size` connections, of which the last one used is reused first."""
 
     def __init__(
         self,
@@ -36,20 +32,17 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Create an empty pool. `connect` creates a connection.
-
-        `is_usable` checks whether a connection still works. `connect` and `is_usable` receive the number of
-        seconds that they may take. `is_idle` returns whether a connection has no open transaction.
-        """
+        """Create an empty pool. `connect` and `is_usable` receive how many seconds they may take."""
+        # `is_idle` is False for a connection with an open transaction.
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
         self._idle: list[C] = []
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: lend a connection to the block. Waits up to `seconds` until a connection is free.
+        """Context manager: lend a connection, after waiting up to `seconds` for it.
 
-        Raises NoConnectionLeftError, and the errors of `connect` and `is_usable`.
+        Raises NoConnectionLeftError, and errors of `connect` and `is_usable`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):
@@ -68,15 +61,13 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close all connections. Each connection that is in use is closed when its block has ended."""
+        # Connections in use are closed by `lend`.
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Remove all connections from the pool of a forked process. They are not closed, because they belong
-        to the parent process.
-        """
+        # Called in a forked process: the connections belong to its parent.
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 
@@ -84,7 +75,7 @@ class Pool(Generic[C]):
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # Another thread has taken the last free connection.
+            except IndexError:  # Another thread took the last one.
                 break
             try:
                 if self._is_usable(connection, seconds):

@@ -1,10 +1,6 @@
-"""Database engine for PostgreSQL, in which each wait for the server has a timeout.
-
-If the database server is suspended or the network fails, connections stay open, but no data arrives. Without
-timeouts, this would block the site: a content write holds the site's write lock while it waits for the event
-log, and requests that read accounts occupy threads that other requests need. During an outage, only one
-thread contacts the server.
-"""
+"""Database engine for PostgreSQL, with a timeout for each response."""
+# Without timeouts, a server that hangs would block the site: writes hold the write lock while they wait for
+# the event log, and reads of accounts occupy threads. During an outage, only one thread contacts the server.
 
 import logging
 import os
@@ -29,34 +25,33 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # A statement fails if the server sends nothing for this long.
-RECENT_RESPONSE_S = 1.0  # If the server responded within this time, timeouts are at least this long.
-IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
-READ_ONLY = "25006"  # SQLSTATE for a write in a read-only transaction
-_SCHEMA_LOCK = 0x71756972650001  # Key of the advisory lock that is held while tables are created.
-# connect_timeout is in seconds, tcp_user_timeout in milliseconds. The encoding is set because psycopg may
-# otherwise return bytes for a database without an encoding.
+RESPONSE_TIMEOUT_S = 3.0  # how long the server may send nothing
+RECENT_RESPONSE_S = 1.0  # After a response this recent, timeouts are at least this long.
+IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer.
+READ_ONLY = "25006"  # SQLSTATE
+_SCHEMA_LOCK = 0x71756972650001  # of the advisory lock for creating tables
+# connect_timeout is in seconds, tcp_user_timeout in milliseconds. Without the encoding, psycopg may return
+# bytes.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-_READY_NONE = 0  # psycopg sends this value every 0.1 s while no data arrives.
+_READY_NONE = 0  # psycopg's value while no data arrives, every 0.1 s
 
 
 class SilentError(OperationalError, TimeoutError):
-    """Raised if the server has sent nothing for too long. The connection has been closed."""
+    """Raised if the server sent nothing for too long. The connection is closed."""
 
 
 class BoundedConnection(Connection[Any]):
-    """A psycopg connection that waits at most `silent_s` seconds for data from the server."""
+    """A psycopg connection that waits at most `silent_s` seconds for data."""
 
     silent_s = RESPONSE_TIMEOUT_S
-    answered_at = 0.0  # time of the last response from the server
+    answered_at = 0.0
 
     def __del__(self, *_: Any) -> None:
-        """Do nothing, because a forked process must not close the connection of its parent process."""
+        # A forked process must not close its parent's connection.
+        pass
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run a generator that psycopg uses to wait for data. Raises SilentError if no data arrives for
-        `silent_s` seconds.
-        """
+        # Raises SilentError.
         try:
             return super().wait(_bounded(gen, self.silent_s), *args, **options)
         except SilentError:
@@ -65,22 +60,20 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Connect to the accounts database. Each statement is committed immediately. Raises psycopg.Error."""
+    """Connect to PostgreSQL. Each statement is committed at once. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
 
 def require_writable(connection: BoundedConnection) -> None:
-    """Raise ReadOnlyError if the server rejects writes, as a replica does."""
+    # A replica rejects writes.
     row = connection.execute("SHOW transaction_read_only").fetchone()
     if row and row[0] == "on":
         raise ReadOnlyError()
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """Wrap a generator from psycopg so that it raises SilentError if no data arrives for `silent_s`
-    seconds.
-    """
+    """Let psycopg's generator raise SilentError if no data arrives for `silent_s` seconds."""
     last = monotonic()
     try:
         awaited = next(gen)
@@ -97,9 +90,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction in which statements are written in SQLite's syntax. They are translated to PostgreSQL's
-    syntax.
-    """
+    """A transaction that translates statements from SQLite's syntax."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -114,10 +105,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Engine for tables in the PostgreSQL database at `url`.
-
-    `name` identifies the database in log messages.
-    """
+    """Engine for tables in PostgreSQL. `name` is for log messages."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -127,36 +115,32 @@ class Postgres:
 
     def _begin_process(self) -> None:
         self._answered_at = 0.0
-        self._late: list[Future[BoundedConnection]] = []  # connections whose callers no longer wait for them
+        self._late: list[Future[BoundedConnection]] = []  # connections that came too late for their callers
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
-        self._process = os.getpid()  # Set last, because other threads check it without the lock.
+        self._process = os.getpid()  # Last, because other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database has rejected a write because it is read-only, and is still read-only."""
         return self._outage.read_only
 
     def open(self) -> None:
-        """Connect to the database, and create missing tables."""
         with self._pool.lend(RESPONSE_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
-        """Return True, because there is no file that could be replaced."""
+        # No file could be replaced.
         return True
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
-        """Context manager: a transaction that can write. See `Engine.writing`."""
-        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # in ms; less than the response timeout
+        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # ms; less than the response timeout
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
         with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
             yield _Transaction(connection, self._tables.prefix)
 
     @contextmanager
     def reading(self) -> Iterator[AnyConnection]:
-        """Context manager: a read-only transaction. See `Engine.reading`."""
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with self._using(RESPONSE_TIMEOUT_S) as connection, _between(connection, begin, "ROLLBACK"):
             yield _Transaction(connection, self._tables.prefix)
@@ -171,8 +155,8 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: use a connection. The time limit for obtaining a connection and for each response
-        is `seconds`, or longer if the server has responded recently.
+        """Context manager: use a connection. Waits up to `seconds`, or longer if the server responded
+        recently.
         """
         if self._process != os.getpid():
             with self._lock:
@@ -194,38 +178,34 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Process an error from the driver: record an outage if there is one, and close unusable connections.
-        Return the error to raise.
-        """
+        """Record an outage, or close unusable connections. Return the error to raise."""
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
-        if error.sqlstate == READ_ONLY:  # After a failover, this may be a different server.
+        if error.sqlstate == READ_ONLY:  # After a failover, it may be another server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
             self._outage.begin(reason)
-        elif connection.closed:  # The server may have been restarted, so a new connection may work.
+        elif connection.closed:  # After a restart, a new connection may work.
             self._pool.clear()
         elif self._name and not isinstance(error, OperationalError):
             log.error("%s can't be used: %s", self._name, reason)
         return self._tables.refuse(Trouble(reason))
 
     def _try(self) -> None:
-        """Test whether the database responds and accepts writes. Raises an error if the test fails."""
+        # Raises an error if the database does not respond or rejects writes.
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # A new connection may reach a writable server.
+                connection.close()  # A new one may reach a writable server.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in a separate thread, and wait up to `seconds` for the connection. Raises psycopg.Error.
-
-        If connecting takes longer, SilentError is raised. The connection is then used by a later caller.
-        """
+        """Connect in another thread, for up to `seconds`. Raises psycopg.Error."""
+        # A later caller gets a connection that comes too late.
         try:
             future = self._late.pop()
         except IndexError:
@@ -245,7 +225,6 @@ class Postgres:
         return connection
 
     def _make(self, future: "Future[BoundedConnection]") -> None:
-        """Connect, and create missing tables. Store the connection or the error in `future`."""
         try:
             connection = connect_to(self._url)
             try:
@@ -270,9 +249,7 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that starts with the statement `begin` and ends with the statement
-    `end`. It is rolled back if the block raises an exception.
-    """
+    """Context manager: a transaction between two statements, rolled back after an exception."""
     try:
         connection.execute(begin)
         yield
@@ -284,14 +261,11 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Whether a connection still works. For example, a connection is closed when the server restarts.
-
-    Raises SilentError.
-    """
+    """Return whether a connection still works. Raises SilentError."""
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
-        if not poll.poll(0):  # Data that was not requested means that the server is closing the connection.
+        if not poll.poll(0):  # Unrequested data: the server closes the connection.
             return True
     connection.silent_s = seconds
     try:
@@ -308,11 +282,7 @@ def _is_idle(connection: BoundedConnection) -> bool:
 
 
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
-    """Create the tables, unless another process has just created them.
-
-    The lock is acquired before the transaction starts. Otherwise, this transaction would not see tables that
-    another process has created while this process was waiting for the lock.
-    """
+    # The lock comes before the transaction, which would not see tables that were created while it waited.
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):
         with connection.transaction():

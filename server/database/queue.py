@@ -1,9 +1,5 @@
-"""Fair queue in which machines wait for their turn to push to a git remote. It uses an advisory lock in the
-PostgreSQL database that the machines share.
-
-The queue only makes the order of pushes fair. If PostgreSQL is not available, a process pushes without
-waiting.
-"""
+"""Fair queue of the machines that push to one git remote, if they share PostgreSQL."""
+# Only for fairness: without PostgreSQL, pushes don't wait.
 
 import time
 from collections.abc import Iterator
@@ -13,18 +9,16 @@ from typing import Any
 
 from server.database.address import is_postgres
 
-LOCK_TIMEOUT_S = 5.0  # A process waits up to this long for other processes.
-# PostgreSQL closes a session that is idle for this long. If a machine has lost power, this releases its lock.
+LOCK_TIMEOUT_S = 5.0  # how long a process waits for others
+# PostgreSQL closes idle sessions after this time, which frees the lock of a machine without power.
 SESSION_TIMEOUT_S = 20.0
-BACKOFF_S = 10.0  # After a timeout or outage, a process skips the queue for this long.
-# The lock's key depends on the database schema, because several sites may use one database.
+BACKOFF_S = 10.0  # After an error, the queue is skipped for this long.
+# Several sites may use one database, in different schemas.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue for the machines that serve the same site. `url` is the location of the site's accounts. Only one
-    thread may use a Queue object.
-    """
+    """Queue of the machines of a site, by the URL of its accounts. Not thread-safe."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -35,10 +29,7 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait up to `seconds` until it is this process's turn to push to the git remote.
-
-        Yield whether this process had to wait for another process.
-        """
+        """Context manager: wait up to `seconds` for this process's turn. Yields whether it had to wait."""
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited
@@ -46,7 +37,6 @@ class Queue:
             self.leave()
 
     def leave(self) -> None:
-        """End this process's turn, so that the next process can push to the git remote."""
         if self._is_first:
             self._is_first = False
             with suppress(self._errors):
@@ -72,9 +62,7 @@ class Queue:
         return waited
 
     def _connected(self) -> Any:
-        """Return the open connection. If there is none, or PostgreSQL has closed it, create a new one. Raises
-        psycopg.Error.
-        """
+        # PostgreSQL may have closed the connection. Raises psycopg.Error.
         if self._connection is not None:
             with suppress(self._errors):
                 self._connection.execute("")

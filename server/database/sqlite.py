@@ -16,23 +16,22 @@ from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
 DAMAGED_SUFFIX = ".damaged"  # added to the name of a damaged file
-# These errors occur if the file can't be written. It may still be readable.
+# The file can't be written, but perhaps read.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-# If the index of the write-ahead log (-shm) is smaller than this, it was truncated because the disk is full.
+# A smaller index of the write-ahead log (-shm) was truncated, because the disk is full.
 _MIN_INDEX_BYTES = 32_768
-# Messages of errors that occur if a different version of Bifolio has created the tables.
+# Errors for tables of another version of Bifolio.
 _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Engine for tables in an SQLite file (see `server.database.engine`).
-
-    `prepare` checks that the file may be used, and returns its path. If `replaced` is given, a damaged file
-    is renamed, and a new file is created in place of a damaged or deleted file. `replaced` is called after a
-    damaged file was renamed. Without `replaced`, the engine continues to use the file that it opened first.
+    """Engine for tables in an SQLite file, whose path `prepare` returns. With `replaced`, a damaged or
+    deleted file is replaced by a new one.
     """
 
-    is_read_only = False  # Always False: if the file can't be written, each write raises an error.
+    # Without `replaced`, the engine keeps using the file that it opened first.
+
+    is_read_only = False  # Each write raises an error if the file can't be written.
 
     def __init__(
         self,
@@ -48,19 +47,16 @@ class Sqlite:
         self._pool = Pool(size, lambda _: self._connect(), lambda *_: True, _is_idle)
 
     def open(self) -> None:
-        """Open the database file, and create missing tables."""
         self._renew()
         with self._pool.lend(LOCK_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
-        """Whether the database file that was opened is still at its path."""
         file = self._file
         return file is None or file.is_there()
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
-        """Context manager: a transaction that can write. See `Engine.writing`."""
         with self._using() as connection:
             if isinstance(connection, _ReadOnlyConnection):
                 raise self._tables.refuse(Trouble(f"readonly for now: {connection.reason}"))
@@ -70,12 +66,11 @@ class Sqlite:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Context manager: a read-only transaction. See `Engine.reading`."""
         with self._using() as connection, _between(connection, "BEGIN", "ROLLBACK"):
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection, which the caller must close. Raises OSError and sqlite3.Error."""
+        """Return a new connection for the caller. Raises OSError and sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -91,9 +86,7 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a new connection. It is read-only if the file can't be written, for example because the disk
-        is full.
-        """
+        # Reads work even if the disk is full.
         try:
             return self.connect()
         except sqlite3.OperationalError as error:
@@ -125,9 +118,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Remove unusable connections: those to a deleted file, and those that were inherited from the parent
-        process.
-        """
+        # The file was deleted, or the connections belong to the parent process.
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -143,7 +134,7 @@ class Sqlite:
             self._file = None
 
     def _put_aside(self) -> None:
-        """Rename a damaged database file. The next call that uses the database creates a new file."""
+        # The next call creates a new file.
         self.close()
         with suppress(OSError):
             path = self._prepare()
@@ -162,7 +153,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that currently can't be written. It is used for only one transaction."""
+    """Connection to a file that can't be written at present, for one transaction."""
 
     reason = ""
 
@@ -172,11 +163,9 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    """Open a database for reading without creating its -wal and -shm files, because the disk may be full.
-
-    If there is a write-ahead log (-wal) but its index (-shm) is missing, the log is read under an exclusive
-    lock. If there is no log, the database file contains all data.
-    """
+    """Open a database for reading without creating its -wal and -shm files."""
+    # The disk may be full. A log without an index is read under an exclusive lock. Without a log, the file is
+    # complete.
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
     mode = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"
@@ -203,11 +192,11 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable write-ahead logging. The log is written to disk at each commit."""
+    """Enable write-ahead logging, with a write to disk at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # SQLite does not wait for locks when the journal mode is changed.
+        try:  # SQLite does not wait for locks here.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
@@ -217,9 +206,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that starts with the statement `begin` and ends with the statement
-    `end`. It is rolled back if the block raises an exception.
-    """
+    """Context manager: a transaction between two statements, rolled back after an exception."""
     connection.execute(begin)
     try:
         yield
@@ -236,7 +223,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detector for writes to a database file by other connections. A check takes a few microseconds."""
+    """Detector for writes to a database file by other connections, in microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -245,16 +232,13 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Whether the file may have changed since this method was last called.
-
-        The first call returns True.
-        """
+        """Return whether the file may have changed since the last call. The first call returns True."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()
                 version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             except (sqlite3.Error, OSError):
-                # The caller's next query will raise the same error.
+                # The caller's next query raises the same error.
                 self._connection = None
                 return True
             changed, self._seen = version != self._seen, version
