@@ -28,6 +28,8 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
+    """A heading in a text. `level` is a number from 1 to 6."""
+
     level: int
     text: str
     line: int

@@ -87,6 +87,7 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
+    """Return the position of the value at a path, or of its nearest known parent."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 

@@ -38,6 +38,8 @@ class Region:
 
 
 def region_of(path: str, text: str) -> Region:
+    """Return which part of a document file contains keys."""
+
     # Unclosed front matter extends to the end: its last line may not be typed yet.
     if not path.endswith(MARKDOWN):
         style = "json" if path.endswith(".json") else "toml" if path.endswith(".toml") else "yaml"

@@ -31,6 +31,8 @@ _FILE, _REFERENCE = 17, 18
 
 @dataclass(frozen=True, slots=True)
 class Heading:
+    """A heading in a Markdown text."""
+
     level: int
     text: str
     span: Span

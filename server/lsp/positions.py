@@ -15,7 +15,7 @@ from server.lsp.protocol import Json
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _MAX_UTF_16_CHAR = "\uffff"  # Later characters consist of two UTF-16 code units.
 
-Span = tuple[int, int]  # `end` is exclusive
+Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
@@ -36,7 +36,6 @@ class Text:
         return starts
 
     def line(self, number: int) -> str:
-        # with its line ending
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.value)
         return self.value[self.starts[number] : end]
 

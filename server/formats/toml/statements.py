@@ -60,6 +60,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
+    """Return the statements of a TOML text in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # of arrays of tables
     table: KeyPath = ()

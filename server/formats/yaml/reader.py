@@ -131,8 +131,7 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # `put` is repeated here for scalars: parsing takes most of the time of a start without a
-                # cache.
+                # `put` is repeated for scalars: parsing dominates a start without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
