@@ -31,7 +31,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a file's value already equals the new value."""
+    """Return whether a file's value already equals the new value."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):

@@ -313,9 +313,7 @@ class _Completion:
 
 
 def _best(entries: Iterable[tuple[str, Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return the best matches: ids with this beginning, then words with it, then any other. `entries` must
-    be sorted by id.
-    """
+    """Return the best matches of entries sorted by id: ids first, then beginnings of words."""
     first: list[tuple[str, Entry]] = []
     words: list[tuple[str, Entry]] = []
     others: list[tuple[str, Entry]] = []

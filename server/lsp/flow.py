@@ -50,8 +50,9 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """Result of scanning brackets. `open` contains the brackets that are not closed, and `last` the last
-    token if it touches the end of the text.
+    """Result of scanning brackets.
+
+    `open` contains unclosed brackets, and `last` the last token if it touches the end of the text.
     """
 
     nodes: list[Node]

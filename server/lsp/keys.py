@@ -27,9 +27,7 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]*?)[ \t]*(\]\]?|$)")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys. `body` is the start of the Markdown body, or the end of the
-    text.
-    """
+    """The part of a file that contains keys. `body` is where the Markdown body starts, or the text ends."""
 
     style: str
     start: int
@@ -91,9 +89,7 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for YAML in block style. `stack` contains the keys and indexes above the line, with their
-    columns.
-    """
+    """Scanner for YAML in block style. `stack` contains the keys and indexes above, with columns."""
 
     text: str
     end: int
@@ -127,16 +123,14 @@ class _YamlScanner:
             self._value(at, start, end, at - start)
 
     def is_in_block(self, content: str, indent: int) -> bool:
-        """Whether a line belongs to the text of a key such as `body: |`."""
+        """Return whether a line belongs to the text of a key such as `body: |`."""
         if self.block is not None and (not content.strip() or indent > self.block):
             return True
         self.block = None
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at index `at`. Return the index after their dashes, and whether there are
-        any.
-        """
+        """Enter the list items at an index, if any. Return the index after their dashes."""
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)

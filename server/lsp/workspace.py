@@ -159,9 +159,7 @@ class Workspace:
                     self._changed.wait(RETRY_INTERVAL_S)
 
     def _open(self) -> bool:
-        """Read the site. If its configuration is invalid, publish the problems, wait for a change, and
-        return False.
-        """
+        """Read the site. If it is invalid, publish the problems, wait for a change and return False."""
         try:
             site = open_site(self.root, Mode.READ).site
         except (BifolioError, OSError) as error:
@@ -205,9 +203,7 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the path of the text to check, or None, and whether to check
-        the site.
-        """
+        """Wait until a check is due: of the text at the returned path, or of the whole site."""
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()

@@ -41,7 +41,7 @@ Status = Literal["published", "draft"]
 def document_schemas(schema: Schema) -> dict[str, str]:
     """Return the JSON Schemas by path, such as `yaml/article.json`.
 
-    Drafts have schemas of their own, such as `yaml/article.draft.json`.
+    Content types with drafts have a second one, such as `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(

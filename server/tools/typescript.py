@@ -186,7 +186,7 @@ class Shapes:
 
 
 def is_always_there(type_: Type, attribute: Attribute) -> bool:
-    """Whether an attribute of a published document is never null."""
+    """Return whether an attribute of a published document is never null."""
     return attribute.required or attribute.name in _ALWAYS.get(type_.uid, ())
 
 

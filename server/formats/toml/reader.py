@@ -191,7 +191,7 @@ def toml_entry(key: str, value: Any) -> str:
 
 
 def is_section(value: Any) -> bool:
-    """Whether TOML puts a value below a table header."""
+    """Return whether TOML puts a value below a table header."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 

@@ -303,7 +303,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether a list item can be changed key by key."""
+        """Return whether a list item can be changed key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -395,7 +395,7 @@ def _shares(node: Node) -> bool:
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a value fits on one line."""
+    """Return whether a value fits on one line."""
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

@@ -104,7 +104,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Whether every YAML parser reads an unquoted text as this string. `flow`: inside brackets."""
+    """Return whether all YAML parsers read the unquoted text as this string (in brackets if `flow`)."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):

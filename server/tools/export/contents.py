@@ -91,7 +91,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses for the document, or for the pages of the list and their documents."""
+        """Yield the responses for a single type, or for the pages and documents of a list."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {

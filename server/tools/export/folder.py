@@ -105,7 +105,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return a path if it is allowed in an export, or raise ValueError."""
+    """Return the path. Raises ValueError if it is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -152,7 +152,7 @@ class Folder:
     def claim(self, paths: Iterable[str]) -> None:
         """Record paths in the manifest before files are written.
 
-        Raises SetupError if a file from elsewhere is at one of them.
+        Raises SetupError if a file that no export created is in the way.
         """
         new = []
         for path in paths:
@@ -234,7 +234,7 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a parent folder is a symbolic link or a file from elsewhere."""
+        """Raise SetupError if a parent is a symbolic link, or a file that no export created."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -251,7 +251,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Whether a file from elsewhere is at or below a path."""
+        """Return whether a file that no export created is at or below a path."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)

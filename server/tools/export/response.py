@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A file to export. `request` is the API request that it answers."""
+    """A file to export. `request` is the API request for this response."""
 
     path: str
     request: str

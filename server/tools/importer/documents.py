@@ -83,7 +83,7 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Whether a draft equals its published version, ignoring relations to unpublished documents."""
+    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}

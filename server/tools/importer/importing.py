@@ -41,7 +41,7 @@ class Imported:
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into a site. Raises SetupError if nothing was imported."""
+    """Import a source into a site, or raise SetupError and import nothing."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # completes or undoes a write that a crash interrupted

@@ -77,7 +77,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role that Bifolio supports."""
+    """Return the supported permissions of each role."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):

@@ -72,7 +72,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return the schemas as in schema.json files, by Bifolio's uid."""
+    """Convert schemas to the form of schema.json files, by Bifolio's uid."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])

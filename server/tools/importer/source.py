@@ -97,7 +97,7 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component as in a file. `resolve` returns targets of relations and media.
+    """Convert a row or component for a file. `resolve` returns targets of relations and media.
 
     Missing attributes are omitted. The API returns no passwords, for example.
     """

@@ -96,7 +96,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Whether a folder contains only its index page, possibly in several locales."""
+    """Return whether a folder contains only its index page, possibly in several locales."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -247,7 +247,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Whether nearly all files are in folders named after their first letter."""
+    """Return whether nearly all files are in folders named after their first letter."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 

@@ -162,7 +162,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Whether a text in a list would change if it were read as a number."""
+    """Return whether a text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

@@ -39,7 +39,7 @@ def settings_text(
 ) -> str:
     """Return a site.yaml that lets the public read some content types.
 
-    The first locale is the default. `has_history` takes timestamps from git.
+    The first locale is the default. With `has_history`, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -199,7 +199,7 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. `has_history`: the existing files are in git."""
+    """Return the files to write, by path. With `has_history`, timestamps come from git."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made

@@ -173,7 +173,7 @@ def _remove_config(root: Path) -> bool:
 
 
 def _has_other_sites(root: Path) -> bool:
-    """Whether another .gitattributes in the working tree names the driver."""
+    """Return whether another .gitattributes in the working tree names the driver."""
     top = Path((git(root, "rev-parse", "--show-toplevel") or "").removesuffix("\n"))
     paths = (git(top, "ls-files", "-z") or "").split("\0")
     files = (top / path for path in paths if path.rpartition("/")[2] == ATTRIBUTES)

@@ -49,7 +49,7 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return the targets of an attribute as in a file. Missing ones are noted."""
+        """Return an attribute's targets for a file, and note missing targets in the report."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]

@@ -154,7 +154,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the content types and components as in an archive."""
+        """Return the content types and components in the form of an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -250,7 +250,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes as in schema.json, without keys that the content-type builder adds."""
+    """Convert attributes to the form of schema.json files."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}

@@ -36,7 +36,7 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert an archive's rows. Raises KeyError, TypeError or ValueError if they are damaged."""
+    """Convert an archive's contents. Raises KeyError, TypeError or ValueError if they are damaged."""
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
