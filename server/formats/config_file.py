@@ -1,4 +1,4 @@
-"""Parser for site.yaml and schema files. It stores the position of each value for error messages."""
+"""Parser for site.yaml and schema files, with positions for error messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """The content of site.yaml or a schema file: its path, its values as a mapping, and their positions.
+    """A configuration file, or a mapping inside one: its values and their positions.
 
-    An object can also represent a mapping inside a file. In this case, `top` is the position of that mapping.
+    `top` is the position of a mapping inside a file.
     """
 
     path: str
@@ -26,7 +26,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes, or None if the value is missing."""
+        """Return the value at a path, or None if it is missing."""
         value: Tree = self.data
         for key in at:
             if isinstance(value, dict):
@@ -36,10 +36,9 @@ class ConfigFile:
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
-        """Return the mappings in the list at a path of keys, each as a ConfigFile.
+        """Return the mappings in the list at a path, or [] if the list is missing.
 
-        If the list is missing, return []. Raises SetupError if the value is not a list, or if an item is not
-        a mapping.
+        Raises SetupError if the value is not a list of mappings.
         """
         value = self.get(*at)
         if is_null(value):
@@ -54,48 +53,34 @@ class ConfigFile:
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        """Return a ConfigFile for the mapping `data`, which is at a path of keys in this file."""
         depth = len(at)
         inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Return the position of the value at a path of keys. If the value is missing, return the position of
-        the nearest parent that exists.
-        """
+        # A missing value has the position of its nearest parent.
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the value at a path of keys. If the value is missing, the
-        error has the position of the nearest parent that exists.
-
-        `message` describes what is wrong, and `fix` describes what to do.
-        """
+        """Return an error at the value with this path."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value at a path of keys.
-
-        The message consists of "must" and the argument `must`, such as "be true or false".
-        """
+        """Return an error for an invalid value. `must` is the rule, such as "be true or false"."""
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the key at a path of keys. `message` and `fix` have the same
-        meaning as in `refuse`.
-        """
+        """Return an error at the key with this path."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Read site.yaml or a schema file of the site at `root`.
+    """Parse site.yaml or a schema file. A missing optional file is empty.
 
-    A file whose name ends with .json is parsed as JSON, and all other files are parsed as YAML. If an
-    optional file is empty or missing, return an empty mapping. Raises SetupError if the file can't be read or
-    is not a mapping, or if a required file is missing.
+    Raises SetupError if the file can't be read or is not a mapping.
     """
     positions: Positions = {}
     try:
@@ -123,9 +108,6 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """Return the positions of the keys in a JSON text. If the text is not valid JSON, return an empty
-    mapping.
-    """
     try:
         return json_positions(text)
     except SyntaxProblem:

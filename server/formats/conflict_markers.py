@@ -1,4 +1,4 @@
-"""Conflict markers: writes two versions of a text as one text, with markers around the lines that differ."""
+"""Conflict markers around the lines in which two texts differ, as git writes them."""
 
 import re
 from bisect import bisect_left
@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 MARKER_SIZE = 7
-# If there are more pairs of lines to compare, all lines between the first and the last difference are
-# treated as one difference.
+# With more pairs of lines, everything between the first and the last difference is one conflict.
 MAX_COMPARED_LINE_PAIRS = 1_000_000
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # `splitlines` would also split at other characters.
 
@@ -17,7 +16,7 @@ Span = tuple[int, int, int, int]  # indexes of differing lines: start and end in
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of the three versions, which are written after the markers."""
+    """Names of the versions after the conflict markers."""
 
     base: str = "base"
     ours: str = "ours"
@@ -25,10 +24,9 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
-    """Return a text that contains the lines in which `ours` and `theirs` agree, and markers around all other
-    lines.
+    """Combine two texts, with conflict markers around the lines that differ.
 
-    With `base`, each conflict also contains the lines of the base, as in git's conflict style `diff3`.
+    With `base`, conflicts also show the base's lines, as in git's style `diff3`.
     """
     one, two = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
@@ -50,13 +48,12 @@ def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, siz
 
 
 def _ended(lines: Sequence[str], newline: str) -> list[str]:
-    """Return lines that all end with a line break, because a marker follows."""
+    # A marker must start on a new line.
     unended = bool(lines) and not lines[-1].endswith("\n")
     return [*lines[:-1], lines[-1] + newline] if unended else list(lines)
 
 
 def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
-    """Yield the spans of lines in which two texts differ, in order."""
     shorter = min(len(one), len(two))
     head = next((i for i in range(shorter) if one[i] != two[i]), shorter)
     rest = shorter - head
@@ -72,7 +69,7 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of a text with its base: the indexes of the equal lines in both, and the base's lines."""
+    """Alignment of a text with its base: the indexes of equal lines in both."""
 
     ours: Sequence[int]
     base: Sequence[int]
@@ -89,7 +86,7 @@ class _Places:
         return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
 
     def lines(self, start: int, end: int) -> Sequence[str]:
-        """Return the lines of the base between the equal lines before `start` and after `end`."""
+        """Return the base's lines for the lines from `start` to `end`."""
         before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)
         first = self.base[before] + 1 if before >= 0 else 0
         last = self.base[after] if after < len(self.base) else len(self.base_lines)

@@ -1,29 +1,25 @@
-"""Detection of the conflict markers that git writes to files when a merge fails."""
+"""Detection of unresolved git merge conflicts in files."""
 
 import re
 
 from server.formats.tree import SyntaxProblem
 
 _BEGINS = "<<<<<<< "
-# The attribute `conflict-marker-size` of git makes markers longer.
+# git's attribute `conflict-marker-size` makes markers longer.
 _BEGIN_LINE = re.compile(r"(<{7,}) ")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if a YAML, JSON or TOML text contains git conflict markers.
-
-    The error contains the position of the first conflict.
-    """
+    """Raise SyntaxProblem if a YAML, JSON or TOML text contains a git merge conflict."""
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if a Markdown text contains git conflict markers outside of fenced code blocks.
+    """Raise SyntaxProblem if a Markdown text contains a git merge conflict.
 
-    Code blocks are ignored because a page about git may show a conflict. The text before index `start` is
-    front matter, which has no code blocks.
+    Fenced code blocks after index `start` may show conflicts.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -31,12 +27,11 @@ def check_conflict_in_body(text: str, start: int = 0) -> None:
 
 
 def has_conflict(text: str) -> bool:
-    """Whether the body of a Markdown file contains git conflict markers."""
     return _BEGINS in text and _first(_without_fenced(text.split("\n"))) is not None
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Return the lines of a Markdown text, with "" in place of each line in a fenced code block."""
+    """Replace the lines of fenced code blocks by ""."""
     kept = list(lines)
     at = 0
     while at < len(lines):
@@ -50,9 +45,7 @@ def _without_fenced(lines: list[str]) -> list[str]:
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int | None:
-    """Return the index of the line that closes the code block that begins on line `at`, or None if the code
-    block is not closed. `fence` is the string of backticks or tildes that opened it.
-    """
+    """Return the index of the line that closes a fenced code block, or None."""
     for i in range(at + 1, len(lines)):
         found = _FENCE.match(lines[i])
         if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
@@ -61,10 +54,7 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _first(lines: list[str]) -> int | None:
-    """Return the index of the first line of a git conflict, or None if there is no conflict.
-
-    A conflict is recognized by its three markers, which must occur in the right order.
-    """
+    """Return the index of the first line of a complete conflict, or None."""
     begins: int | None = None
     parted, size = False, 0
     for i, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Comparison of two lists: which items are unchanged, changed, moved, added or removed."""
+"""Comparison of two lists, item by item."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any, Literal
 from server.formats.edits import same
 from server.formats.tree import Tree
 
-MAX_COMPARED_PAIRS = 10_000  # limit for the number of pairs (one item from each list) that are compared
+MAX_COMPARED_PAIRS = 10_000  # pairs of an old and a new item
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return how many items at the start of two lists are equal, and how many at their end."""
+    """Return how many items are equal at the start and at the end of two lists."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,9 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One replacement that changes a list: the items from `start` up to, but not including, `end` are
-    replaced by `new`.
-    """
+    """Replacement of the items from `start` to `end` (exclusive) by `new`."""
 
     start: int
     end: int
@@ -34,11 +32,7 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """Return the replacements that convert the list `old` to `new`. As many items as possible stay unchanged.
-
-    For very long lists, a single replacement is returned, which covers everything between the common start
-    and the common end.
-    """
+    """Return the replacements that turn `old` into `new`, keeping as many items as possible."""
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     if not a and not b:
@@ -52,7 +46,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the longest common subsequence of two lists, as pairs (old index, new index)."""
+    """Return the longest common subsequence, as pairs of indexes."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
@@ -75,14 +69,10 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one item when an old list becomes a new list. `kind` has these values:
+    """Change of one item when an old list becomes a new list.
 
-    - `stays`: the item is unchanged.
-    - `changes`: the item at index `old` becomes `new`.
-    - `moves`: the item at index `old` moves to this position.
-    - `leaves`: the item that was here moves to a different position.
-    - `comes`: the item `new` is added. `old` is -1.
-    - `goes`: the item at index `old` is removed.
+    A moved item `moves` to its new place, and `leaves` its old one. A new item `comes`, and a removed one
+    `goes`.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -91,9 +81,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield a step for each item, in the order of the new list. The step for a removed item comes where the
-    item was in the old list.
-    """
+    """Yield the change of each item, in the order of the new list."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -128,8 +116,9 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Find the items that are moved. The result maps an item's new place to its old index. The new place
-    consists of the index of the replacement, and the item's index in the replacement's new items.
+    """Map the new place of each moved item to its old index.
+
+    A place is the index of the replacement, and the item's index in it.
     """
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
@@ -145,12 +134,7 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Match new items with the old items that they replace. The result maps the index of a new item to the
-    index of an old item.
-
-    If there are as many new items as old ones, they are matched by position. Otherwise, two items match if
-    they have an equal value for the same key.
-    """
+    """Map the indexes of new items to the indexes of the old items that they replace."""
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))
     pairs = {}
@@ -163,7 +147,6 @@ def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) 
 
 
 def _is_alike(old: Tree, new: Any) -> bool:
-    """Whether two mappings have an equal value for the same key."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     return any(same(old[key], new[key]) for key in old.keys() & new.keys())

@@ -1,6 +1,4 @@
-"""Code that the editors for several formats share: replacing parts of a text, and editing lists in
-brackets.
-"""
+"""Text replacements and bracketed lists, shared by the editors for YAML, JSON and TOML."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,9 +14,7 @@ REMOVE: Any = object()  # value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One replacement in a text: the characters from `start` up to, but not including, `end` are replaced by
-    `text`.
-    """
+    """One replacement in a text. `end` is exclusive."""
 
     start: int
     end: int
@@ -26,10 +22,8 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Make replacements in a text. The replacements must not overlap.
-
-    If several replacements start at the same index, insertions keep their order and come before a removal.
-    """
+    """Apply replacements that do not overlap."""
+    # At the same index, insertions keep their order and come before a removal.
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
         text = text[: cut.start] + cut.text + text[cut.end :]
@@ -37,7 +31,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a value in a file is equal to the new value for it. If so, the file need not be changed."""
+    """Return whether a file's value already equals the new value."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -59,7 +53,7 @@ def same(old: Tree, new: Any) -> bool:
 
 
 def _equal(old: Any, new: Any) -> bool:
-    """Whether two numbers, strings or booleans are equal. 1, True and 1.0 are considered different."""
+    # 1, True and 1.0 are different.
     return type(old) is type(new) and bool(old == new)
 
 
@@ -74,10 +68,9 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """The text of one item in a list in brackets, and the text around it.
+    """One item of a bracketed list, and the text around it.
 
-    `lead` is the text before the item, `gap` is the text between the item and its comma, and `tail` is the
-    comment after the comma on the same line.
+    `gap` is between the item and its comma. `tail` is the comment after the comma.
     """
 
     lead: str
@@ -89,15 +82,10 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A list or mapping in brackets, split into parts. Joined together, the parts are the original text.
+    """A bracketed list or mapping, split into parts for editing.
 
-    These fields describe the white space for new items:
-    - `first`: before a new first item
-    - `inner`: before any other new item
-    - `broken`: line break and indentation, for an item that must start on a new line
-    - `margin`: line break and indentation for the closing bracket
-
-    `trailing` means that the format allows a comma after the last item.
+    White space for a new item: `first`, `inner`, or `broken` for an item on a new line. `margin` is that
+    before the closing bracket. `trailing` allows a comma after the last item.
     """
 
     opening: str
@@ -111,15 +99,12 @@ class Brackets:
 
     @property
     def has_lines(self) -> bool:
-        """Whether each new item starts on a new line."""
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text of the list or mapping after a change. `parts` contains the new and remaining
-        items, of which there must be at least one.
+        """Return the text with the given items, of which at least one must remain.
 
-        `parts` must also contain the removed items, at their old positions, so that the comments above these
-        items are kept.
+        Include removed items, too, so that the comments above them are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -141,16 +126,14 @@ class Brackets:
         return made + (_on_new_line(closing, self.margin) if commented else closing)
 
     def _lead(self, i: int, *, first: bool) -> str:
-        """Return the text before an item: the existing text if it contains a comment, or else white space."""
+        # Keep a comment above the item.
         lead = self.items[i].lead if i >= 0 else ""
         if i >= 0 and ("#" in lead or first == (i == 0)):
             return lead
         return self.first if first else self.inner
 
     def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, with or without a comma, and whether this text ends with a
-        comment.
-        """
+        """Return the text after an item, and whether it ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -162,23 +145,16 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """Return the white space and comments before an item. The result always begins with a line break.
-
-    The line break is needed if there is a comment before it, because the item would otherwise become part of
-    the comment.
-    """
+    # Without a line break, the item would become part of the comment above it.
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 
 
 def brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
 ) -> Brackets | None:
-    """Split a list or mapping into its parts. The items are at `spans`, between the brackets at `start` and
-    `end`.
+    """Split a bracketed list or mapping into parts, or return None if it is empty or malformed.
 
-    `end` is the index after the closing bracket. `gap` is the white space after a comma if the text contains
-    no example. Return None if there are no items, or if there is anything but commas, white space and
-    comments between them.
+    `end` is exclusive. `gap` is the white space after a comma if the text contains no example.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -217,10 +193,7 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the white space before a new item that is not the first.
-
-    `below` is the line break and the indentation that align an item with the first.
-    """
+    """Return the white space before a new item that is not the first."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

@@ -1,15 +1,4 @@
-"""Front matter: the block at the top of a Markdown file that contains attributes, above the body.
-
-The package python-frontmatter selects the handler for a block, and defines the interface of handlers
-(`detect`, `split`, `load`, `export`). Its own handlers are not used, because edits must keep all other bytes:
-they strip the text, convert CRLF, determine types by YAML 1.1, and treat an unclosed block as text. For the
-same reason, its functions `parse()` and `dumps()` are not called. To support another format, add a handler to
-HANDLERS.
-
-Blank lines above a block belong to the block, as in Hugo, Zola and Astro, if the block is closed and starts
-with a key. Otherwise, a line of dashes is a horizontal rule. The blank line after the block and the final
-newline do not belong to the body, and edits keep them.
-"""
+"""Front matter: the block with attributes at the top of a Markdown file."""
 
 import json
 import re
@@ -30,6 +19,7 @@ from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 
 Repeats = list[RepeatedKey] | None
+# Blank lines above a block are allowed, as in Hugo, Zola and Astro.
 _BLANK_LINES = re.compile(
     r"""(?:[ \t]*\r?\n)+
     (?=(?:---|\+\+\+)[ \t]*\r?\n  # a fence
@@ -41,11 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text, split into four parts (`opening`, `matter`, `closing` and `rest`). Joined together,
-    the parts are the original text.
-
-    If there is no front matter, the whole text is in `rest`.
-    """
+    """A Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
 
     handler: "Handler | None"
     opening: str
@@ -55,7 +41,6 @@ class Parts:
 
     @property
     def body(self) -> str:
-        """The text below the front matter, as the API returns it."""
         body = self.rest
         for lead in ("\r\n", "\n"):
             if body.startswith(lead):
@@ -66,25 +51,20 @@ class Parts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Return the front matter as a mapping. Raises SyntaxProblem.
-
-        `positions` and `repeats` have the same meaning as in `read_yaml`.
-        """
+        """Parse the front matter into a mapping. Raises SyntaxProblem."""
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
 
 
+# The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
 class Handler(BaseHandler):
-    """A format for front matter: how the block begins and ends, and how it is parsed, written and edited."""
+    """A format of front matter, such as YAML."""
 
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text whose beginning `detect` has accepted.
-
-        Raises SyntaxProblem if the front matter is not closed.
-        """
+        """Split a Markdown text. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -94,7 +74,7 @@ class Handler(BaseHandler):
         return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
 
     def split(self, text: str) -> tuple[str, str]:
-        """Return the front matter, and the text below it. This method is required by python-frontmatter."""
+        # python-frontmatter requires this method.
         parts = self.parts(text)
         return parts.matter, parts.rest
 
@@ -103,8 +83,7 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter into a mapping. Raises SyntaxProblem.
 
-        `positions` and `repeats` have the same meaning as in `read_yaml`. Positions count from the top of the
-        file. `above` is the number of lines above the front matter.
+        `above` is the number of lines above the front matter, which is added to positions.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -126,139 +105,94 @@ class Handler(BaseHandler):
         return data
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_yaml`.
-
-        Raises SyntaxProblem.
-        """
+        """Parse front matter. Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
-        in `edit_yaml`.
-        """
+        """Change the values of some keys, as `edit_yaml` does."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
-        several times, and only its last value is kept.
-        """
+        """Remove all but the last values of repeated keys."""
         raise NotImplementedError
 
 
 class YamlHandler(Handler):
-    """Handler for YAML between lines that consist of three dashes. As in YAML documents, a line of three dots
-    can also end the front matter.
-    """
+    """YAML between lines of three dashes."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_yaml`.
-
-        Raises SyntaxProblem.
-        """
         return read_yaml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Convert a mapping to the text of new front matter, without the lines around it."""
         return yaml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
-        in `edit_yaml`.
-        """
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
-        several times, and only its last value is kept.
-        """
         return drop_repeated_yaml(fm, keys)
 
 
 class TomlHandler(Handler):
-    """Handler for TOML between lines that consist of three plus signs, as in Hugo and Zola."""
+    """TOML between lines of three plus signs, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_toml`.
-
-        Raises SyntaxProblem.
-        """
         return read_toml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Convert a mapping to the text of new front matter, without the lines around it."""
         return toml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
-        in `edit_toml`.
-        """
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
-        several times, and only its last value is kept.
-        """
         return drop_repeated_toml(fm, keys)
 
 
 class JsonHandler(Handler):
-    """Handler for a JSON object at the top of the file, without lines around it, as in Hugo."""
+    """A JSON object at the top of the file, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text whose beginning `detect` has accepted.
-
-        Raises SyntaxProblem if the object is not valid JSON.
-        """
+        """Split a Markdown text. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
-            read_json(text)  # Raises a SyntaxProblem that includes the position.
+            read_json(text)  # raises SyntaxProblem with the position
             raise
         closing = self.CLOSING.match(text, end)
         behind = closing.end() if closing else end
         return Parts(self, "", text[:end], text[end:behind], text[behind:])
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` has the same meaning as in `read_yaml`. Raises SyntaxProblem."""
         if positions is not None:
             positions.update(json_positions(fm))
         return read_json(fm)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Convert a mapping to the text of new front matter."""
         return json_text(metadata, indent="  ")
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` has the same meaning as in
-        `edit_yaml`.
-        """
         return edit_json(fm, read_json(fm), changes)
 
 
 class NamedHandler(Handler):
-    """Handler that rejects front matter with the name of its format after the dashes, such as `---json`.
-
-    The error explains which formats are supported.
-    """
+    """Unsupported front matter that begins with a format's name, such as `---json`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
 
     def parts(self, text: str) -> Parts:
-        """Raise SyntaxProblem, because Bifolio does not support front matter that begins with dashes and the
-        name of a format.
-        """
         language = text.partition("\n")[0].strip("- \t\r")
         fix = "write YAML between --- lines, or TOML between +++ lines"
         raise SyntaxProblem(f'front matter that begins with "---{language}" is not supported', 1, fix, 1)
@@ -271,11 +205,14 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split a Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
+    """Split a Markdown text into front matter and body.
+
+    Raises SyntaxProblem if the front matter is not closed.
+    """
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split(text[blank.end() :])
-        except SyntaxProblem:  # The block is not closed: the dashes are a horizontal rule.
+        except SyntaxProblem:  # The dashes are a horizontal rule.
             return Parts(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))

@@ -1,4 +1,4 @@
-"""JSON: a parser, a writer, and an editor that leaves all unchanged bytes as they are."""
+"""JSON parser, writer and editor. Edits leave unchanged bytes as they are."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Return the syntax tree of a JSON text. `read_json` must already have accepted the text."""
+    """Parse a valid JSON text into a syntax tree."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -63,17 +63,17 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # --- reader ---------------------------------------------------------------------------------------
 
-# Matches JSON strings, and those numbers for which Python's parser reports an error without a position.
+# strings, and the numbers for which Python's parser reports an error without a position
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
-# Matches JSON strings. Runs in linear time.
+# strings, in linear time
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-# Matches JSON strings, empty lists and objects, and separators before a value. Runs in linear time.
+# strings, empty lists and objects, and separators before a value, in linear time
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-# Up to this length of the text, all values are counted, which is 10 times as fast as counting with a limit.
+# For short texts, counting without a limit is ten times as fast.
 SHORT_CHARS = 64 * 1024
 
 _ENDS = {"}": "object", "]": "list"}
-# messages of Python's parser, with the messages that users get instead
+# messages of Python's parser, and ours
 _PROBLEMS = (
     ("Expecting value", "expected a value"),
     ("Expecting property name", "expected a key in double quotes"),
@@ -88,36 +88,32 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Return the number of values in a JSON text, including lists and objects, without parsing it completely.
-
-    A string is one value. Counting stops when there are more than `most` values.
-    """
+    """Count the values in a JSON text without parsing it, up to `most` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a string that may contain JSON. If it does not, return 1."""
+    """Count the values in a string of JSON, up to `most` + 1. Any other string is one value."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
         return count if error.pos >= end else 1
     except (ValueError, RecursionError):
-        pass  # The string contains a very long number, or is nested too deeply.
+        pass  # a very long number, or nested too deeply
     return count
 
 
 def _count_short(text: str) -> int:
-    """Return the number of values in a short JSON text."""
     text = "".join(_STRING.sub('"', text).split())
     separators = text.count(",") + text.count("[") + text.count("{")
     return 1 + separators - text.count("[]") - text.count("{}")
 
 
 def _count(text: str, most: float) -> tuple[int, int]:
-    """Return the number of values in a JSON text, and the index in the text where counting stopped."""
+    """Return the number of values, and the index where counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
@@ -129,7 +125,7 @@ def _count(text: str, most: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Integers are exact. Numbers with a fraction are returned as Plain. Raises SyntaxProblem."""
+    """Parse JSON. Numbers with a fraction become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -157,10 +153,6 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """Convert an error of Python's JSON parser to a SyntaxProblem.
-
-    If the error is a trailing comma, the position is the position of this comma.
-    """
     text = error.doc
     what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
     line, column, _ = position_at(text, error.pos)
@@ -173,11 +165,7 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """Return a copy of a SyntaxProblem that contains the line and column, which Python's parser reports only
-    for some errors.
-
-    Invalid numbers are found with a regular expression. Repeated keys are found by parsing the text as YAML.
-    """
+    # Python's parser reports no position for invalid numbers and repeated keys.
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
         line, column, _ = position_at(text, odd.start())
@@ -191,10 +179,7 @@ def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """Return the positions of all keys and list items in a JSON text. Raises SyntaxProblem.
-
-    The text is parsed as YAML, with tabs replaced by spaces.
-    """
+    """Return the positions of keys and list items. Raises SyntaxProblem."""
     positions: Positions = {}
     read_yaml(text.replace("\t", " "), positions)
     return positions
@@ -220,11 +205,10 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def json_text(
     value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
 ) -> str:
-    """Convert a value to JSON. Decimals, and numbers from a parsed JSON text, keep all their digits.
+    """Convert a value to JSON, keeping all digits of numbers.
 
-    - `indent` is the white space for one level of nesting. If it is None, everything is on one line.
-    - `margin` is the indentation of the first line.
-    - `tight` omits the spaces after `,` and `:`.
+    `indent` is one level of indentation, or None for a single line. `margin` indents the first line. `tight`
+    omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -257,7 +241,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Return a JSON text with new values in its top-level object. The value REMOVE removes a key."""
+    """Change values in the top-level object of a JSON text. The value REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -266,11 +250,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that writes new values in the same style as the rest of a JSON text.
-
-    `unit` is the white space for one level of nesting. If it is None, values are written on one line. `tight`
-    omits the spaces after commas and colons.
-    """
+    """Editor that writes values in the style of the text. `unit` is one level of indentation, or None."""
 
     def __init__(self, text: str, unit: str | None, tight: bool) -> None:
         self.text, self.unit, self.tight = text, unit, tight
@@ -278,10 +258,7 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text for a new value in place of an old one.
-
-        In lists and objects, only the parts that differ are rewritten.
-        """
+        """Return the text for a new value, rewriting only the parts that differ."""
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -302,17 +279,11 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        """Whether a list or object is written on several lines. An empty list or object also counts, so that
-        it can be filled with one item per line.
-        """
+        # Filling an empty list or object puts each item on its own line.
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a list after a change (see `Part`).
-
-        New items get the same indentation as the line that contains the character at index `like`. If `many`
-        is set, each new item is written on several lines.
-        """
+        """Yield the items of a changed list. If `many` is set, new items span several lines."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
@@ -326,9 +297,7 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """Yield the members of an object after a change. New members come last. `like` and `many` have the
-        same meaning as in `items`.
-        """
+        """Yield the members of a changed object. New members come last."""
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
@@ -342,10 +311,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a new value. It will be on the line that contains the character at index `at`.
-
-        If `many` is set, the value is written on several lines.
-        """
+        """Return the text for a new value on the line of index `at`."""
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

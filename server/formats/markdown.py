@@ -1,8 +1,4 @@
-"""Markdown: reads the links, images, headings and anchors in a text (code is skipped), and renders HTML.
-
-pyromark (pulldown-cmark) parses the text as CommonMark defines it, and returns the positions of links. It
-takes 0.05 ms for 1 kB. Parsers in Python take ten times as long, and return only the lines of blocks.
-"""
+"""Markdown: links, images and headings of a text, and rendering as HTML."""
 
 import re
 from bisect import bisect_right
@@ -10,6 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+# Parsers in Python take ten times as long, and return only the lines of blocks.
 from pyromark import Options, events_with_range, reference_definitions
 from pyromark import html as render_html
 
@@ -17,16 +14,16 @@ from server.formats.prose import EXTERNAL, Heading, Kind, Link, Prose
 
 _OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_HEADING_ATTRIBUTES | Options.ENABLE_FOOTNOTES
 _HTML_OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH
-# A Unicode surrogate, which JSON can contain, can't be encoded as UTF-8. Its replacement has as many bytes.
+# JSON can contain surrogates, which can't be encoded as UTF-8. Replacements have as many bytes.
 _SURROGATE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 _ATTRIBUTE_LIST = re.compile(r"\{:?[^{}]*\}$")
 _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Return the links, headings and anchors in a Markdown text.
+    """Read the links, headings and anchors of a Markdown text.
 
-    `first_line` is the number of the text's first line in its file.
+    `first_line` is the line number of the text in its file.
     """
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
@@ -34,12 +31,12 @@ def read_markdown(text: str, first_line: int = 1) -> Prose:
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown (CommonMark with tables and strikethrough) as HTML. HTML in the text is kept."""
+    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is kept."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 
 class _Reader:
-    """Collector of the elements in one text."""
+    """Collector of the links, images and headings of one text."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self._text, self._first = text, first_line
@@ -108,9 +105,7 @@ class _Reader:
     def _add(
         self, kind: Kind, target: str, start: int, end: int, alt: str | None = None, *, is_named: bool = False
     ) -> None:
-        """Add a link. Its position is the position of its destination, if the destination is written there
-        as it is.
-        """
+        # The position is that of the destination, if it is written there.
         if kind != "image" and EXTERNAL.match(target):
             return
         written = target.encode(errors="surrogatepass")
@@ -118,7 +113,7 @@ class _Reader:
         self._links.append(Link(kind, target, *self._place(start if at < 0 else at), alt, is_named))
 
     def _place(self, index: int) -> tuple[int, int]:
-        """Return the line and column of a byte."""
+        """Return the line and column of a byte index."""
         line = bisect_right(self._starts, index) - 1
         column = len(self._data[self._starts[line] : index].decode(errors="replace")) + 1
         return self._first + line, column
@@ -136,7 +131,7 @@ class _Reader:
 
 
 def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Yield the adjacent pieces of HTML as one piece, because a tag can extend over several lines."""
+    # A tag can extend over several lines.
     start, end = 0, -1
     pieces: list[str] = []
     for at, piece in parts:
@@ -152,7 +147,7 @@ def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 class _Tags(HTMLParser):
-    """Parser that collects the tags `a` and `img` in HTML: name, attributes, line, column and text."""
+    """HTML parser that collects the tags `a` and `img`."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -164,9 +159,7 @@ class _Tags(HTMLParser):
 
 
 def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
-    """Yield the kind, destination and alternative text of each link or image in HTML, and the index of its
-    destination.
-    """
+    """Yield the kind, destination, alternative text and index of each link and image in HTML."""
     if not _HTML_LINK.search(html):
         return
     parser = _Tags()
@@ -175,7 +168,7 @@ def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
     for tag, attributes, line, column, text in parser.found:
         target = attributes.get("href" if tag == "a" else "src")
         if target is None:
-            continue  # This is an anchor, or JSX that spreads an object.
+            continue  # an anchor, or JSX that spreads an object
         index = starts[line - 1] + column + max(text.find(target), 0)
         alt = attributes["alt"] or "" if "alt" in attributes else None
         yield ("link", target, None, index) if tag == "a" else ("image", target, alt, index)

@@ -1,6 +1,4 @@
-"""Renaming of keys in the text of a file. Only the characters of the keys change, and all other bytes stay
-the same.
-"""
+"""Renaming of keys in a file, byte for byte the same otherwise."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,17 +12,12 @@ from server.formats.tree import Node
 from server.formats.yaml.reader import yaml_nodes
 from server.formats.yaml.writer import is_safe_plain
 
-# the path of a key and its new name
+# old path of a key: new name
 Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Return the text of the file at `path` with new names for some keys.
-
-    Each path in `renames` leads to a key, by its old name. In a Markdown file, only keys in the front matter
-    can be renamed. The text must be valid. Keys that come from a YAML alias or merge are not found, so the
-    caller must parse the result and compare it.
-    """
+    """Rename keys in the text of a valid file; in Markdown, only in the front matter."""
     if not renames:
         return text
     if not markdown:
@@ -60,9 +53,7 @@ def _rename(format_: str, text: str, renames: Renames) -> str:
 def _node_cuts(
     node: Node, at: KeyPath, renames: Renames, above: set[KeyPath], *, is_json: bool
 ) -> Iterator[Cut]:
-    """Yield the replacements for the keys in a list or mapping. `above` contains the paths of all lists and
-    mappings that contain keys to rename.
-    """
+    # `above` contains the paths of all lists and mappings with keys to rename.
     if at not in above:
         return
     for i, item in enumerate(node.items):
@@ -74,7 +65,6 @@ def _node_cuts(
 
 
 def _token(name: str, style: str, *, is_json: bool) -> str:
-    """Return the text for a key with the same quotes as before, if possible."""
     if is_json or style == '"':
         return json_text(name)
     if style == "'" or not is_safe_plain(name, flow=True):
@@ -99,7 +89,6 @@ def _toml_cuts(text: str, renames: Renames) -> Iterator[Cut]:
 
 
 def _inner_cuts(text: str, at: KeyPath, value: Value, renames: Renames) -> Iterator[Cut]:
-    """Yield the replacements for the keys in an inline table or array."""
     for entry in value.entries:
         if value.kind == "table":
             spans = key_spans(text, entry.start)

@@ -1,8 +1,6 @@
-"""Trees: the parsed content of files, in which values without quotes keep the text that was written.
+"""Parsed content of files, as dicts, lists and scalars.
 
-A tree is a dict, list, str, Plain, int, bool or None. Plain is a YAML value without quotes, or a JSON number
-with a fraction. Its type is determined by the attribute (`documents.readers`), not by YAML. Therefore
-`country: NO` contains the string "NO", not false.
+Unquoted values stay text (`Plain`): the schema decides that `country: NO` is a string.
 """
 
 import math
@@ -12,21 +10,19 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_SHOWN_CHARS = 40  # limit for the length of a value in a message
+MAX_SHOWN_CHARS = 40  # in messages
 
 Tree = Any
 
 
 class Plain(str):
-    """The text of a value without quotes. The schema determines the value's type."""
+    """Text of an unquoted value. The schema determines its type."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Return a short description of a value for messages: a string in quotes, a number, `a list` or `a
-    mapping`.
-    """
+    """Describe a value for a message, such as `"abc"`, `12` or `a list`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -39,9 +35,9 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """A syntax error in a file. It contains a message, the position, and how to fix the error.
+    """A syntax error in a file, with its position and how to fix it.
 
-    Lines and columns are counted from 1. They are None if unknown.
+    Line and column count from 1, and are None if unknown.
     """
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
@@ -50,7 +46,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return how deeply the lists and mappings in a tree are nested. Does not use recursion."""
+    """Return how deeply lists and mappings are nested, without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -62,10 +58,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return the number of values in a tree, or MAX_NODES + 1 if there are more than MAX_NODES.
-
-    Does not use recursion.
-    """
+    """Return the number of values in a tree, at most MAX_NODES + 1."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -84,12 +77,10 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """One value in a syntax tree: its position in the text, how it is written, and the values nested in it.
+    """A value in a syntax tree, and its position in the text.
 
-    - `end` is the index after its last character, without comments and blank lines.
-    - `style` is the quote or block character (`'`, `"`, `|` or `>`), or "" without quotes. For a list or
-      mapping, it is `flow` or `block`.
-    - `anchored` means that the value has an anchor or a tag.
+    `end` excludes comments and blank lines after the value. `style` is the quote or block character of a
+    scalar, and `flow` or `block` for a list or mapping. `anchored` means that it has an anchor or a tag.
     """
 
     kind: Kind
@@ -102,17 +93,15 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """Return the index of a key in a mapping, or -1. If the key is repeated, return the last index."""
         return next((i for i in reversed(range(len(self.keys))) if self.keys[i].value == key), -1)
 
     def all(self, key: str) -> list[int]:
-        """Return all indexes of a key in a mapping. There are several if the key is repeated."""
         return [i for i, node in enumerate(self.keys) if node.value == key]
 
 
 # --- scalars --------------------------------------------------------------------------------------
 
-# limit for the digits of a number, because Python parses longer numbers slowly or rejects them
+# Python parses longer numbers slowly or rejects them.
 MAX_DIGITS = 4000
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -125,14 +114,13 @@ _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def is_null(value: Tree) -> bool:
-    """Whether a parsed value is null. In YAML, this can be `~`, `null` or nothing, without quotes."""
     return value is None or (type(value) is Plain and value in NULLS)
 
 
 def typed(tree: Tree) -> Any:
-    """Convert each Plain in a tree to the type that the core schema of YAML 1.2 defines.
+    """Convert unquoted values to the types of YAML 1.2's core schema.
 
-    Raises ValueError for .inf and .nan.
+    Raises ValueError for .inf, .nan and numbers that are too large.
     """
     if type(tree) is Plain:
         return _typed_scalar(tree)

@@ -23,16 +23,16 @@ from server.schema.model import Attribute, Type
 from server.site.configure import is_configuration
 from server.storage.media import mime_type
 
-MAX_ITEMS = 100  # Longer lists are filtered again after the next letter.
+MAX_ITEMS = 100  # The editor asks again for longer lists.
 
-# kinds of items in the protocol
+# kinds of completion items
 _PROPERTY, _VALUE, _ENUM, _FILE, _REFERENCE, _SNIPPET = 10, 12, 13, 17, 18, 15
 _PREFIXES: Mapping[str, str] = {"images": "image/", "videos": "video/", "audios": "audio/"}
 NOTHING: Json = {"isIncomplete": False, "items": []}
 
 
 def complete(view: View, path: str, params: Json) -> Json:
-    """Return what can be typed at a position of a document file."""
+    """Return the completions at a position of a document file."""
     if is_configuration(path):
         return complete_configuration(view, path, params)
     source = view.source(path)
@@ -50,7 +50,7 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return the description of an item that `complete` returned. `data` is the item's data."""
+    """Return the description of a completion item."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
@@ -76,7 +76,7 @@ def _whole_document(view: View, source: Source) -> Json:
 
 @dataclass(frozen=True, slots=True)
 class _Completion:
-    """Completion at one place of a document file."""
+    """Completion at one cursor."""
 
     view: View
     source: Source
@@ -126,7 +126,7 @@ class _Completion:
             }
 
     def _after_key(self, attribute: Attribute | None) -> str:
-        """Return the text after a new key, as a snippet."""
+        """Return the snippet after a new key."""
         style, indent = self.cursor.style, " " * (self.cursor.indent + 2)
         many = attribute is not None and attribute.to_many
         if style == "json" or style == "toml" or style == "flow":
@@ -143,7 +143,7 @@ class _Completion:
     # --- entries of dynamic zones and lists ----------------------------------------------------
 
     def _entries(self, attribute: Attribute, dash: str) -> Json:
-        """Return an item with a skeleton for each component that a list of components can contain."""
+        """Return a skeleton for each component that the list can contain."""
         uids = [attribute.component] if attribute.component else list(attribute.components)
         types = (self.view.schema.types.get(uid or "") for uid in uids)
         return _listed(self.source, (self._entry(attribute, t, dash) for t in types if t is not None))
@@ -196,7 +196,7 @@ class _Completion:
         return _listed(self.source, self._words(words, before, raw=attribute.type == "boolean"))
 
     def _system_values(self, name: str, before: str) -> Json:
-        """Return the values of keys that are not attributes."""
+        """Return completions for keys that are not attributes."""
         source, path = self.source, self.cursor.path
         words: Iterable[str] = ()
         parent = source.attribute_at(path[:-1]) if path else None
@@ -277,7 +277,7 @@ class _Completion:
         return f"{{__type: {uid}, documentId: {document_id}}}"
 
     def _taken(self) -> set[str]:
-        """Return the values of the list in which the cursor is, except the one at the cursor."""
+        # The value at the cursor may be typed again.
         path: KeyPath = self.cursor.path
         parent = path[:-1] if path and isinstance(path[-1], int) else path
         return {
@@ -313,9 +313,7 @@ class _Completion:
 
 
 def _best(entries: Iterable[tuple[str, Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return the documents that match the typed text best: first those whose id begins with it, then those
-    with a word that does, then those that contain it. The entries must be sorted by id.
-    """
+    """Return the best matches of entries sorted by id: ids first, then beginnings of words."""
     first: list[tuple[str, Entry]] = []
     words: list[tuple[str, Entry]] = []
     others: list[tuple[str, Entry]] = []

@@ -1,4 +1,4 @@
-"""Completion, hover and definitions in site.yaml and in the schemas in content-types/."""
+"""Completion, hover and definitions in site.yaml and schemas."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,7 +19,7 @@ from server.schema.spelling import ATTRIBUTE_KEYS, I18N_KEYS, INFO_KEYS, OPTION_
 _PROPERTY, _ENUM = 10, 13
 Words = Mapping[str, str]  # words with their descriptions
 
-# values of settings, by the kind of the setting
+# by kind of setting
 _SETTING_WORDS: Mapping[str, Iterable[str]] = {
     "flag": ("true", "false"),
     "choice": ("reject", "allow"),
@@ -30,7 +30,6 @@ _SETTING_WORDS: Mapping[str, Iterable[str]] = {
     "follow": ("off",),
     "serve": SERVE_MODES,
 }
-# descriptions of the keys in schemas
 SCHEMA_KEYS: Words = {
     "kind": "`collectionType` for a list of documents, or `singleType` for one document.",
     "info": "The names of the content type.",
@@ -78,7 +77,7 @@ _FLAGS = frozenset(
 
 
 def complete_configuration(view: View, path: str, params: Json) -> Json:
-    """Return what can be typed at a position of site.yaml or a schema."""
+    """Return completions in site.yaml or a schema."""
     text = view.text(path)
     index = text.index(params.get("position")) if text else 0
     cursor = cursor_at(path, text.value, index) if text else None
@@ -113,7 +112,6 @@ class _Place:
 
     @property
     def attributes(self) -> list[str]:
-        """The names of the attributes in a schema."""
         paths = (node.path for node in self.nodes if len(node.path) == 2)
         return [str(path[1]) for path in paths if path[0] == "attributes"]
 
@@ -132,7 +130,7 @@ def _keys(place: _Place, cursor: Cursor, insertion: Insertion, known: set[str]) 
 
 
 def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
-    """Return the text after a new key, as a snippet."""
+    """Return the snippet after a new key."""
     if place.is_settings:
         names = tuple(map(str, path))
         is_section = any(key.path[: len(names)] == names and key.path != names for key in KEYS.values())
@@ -148,7 +146,7 @@ def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
 
 
 def keys_of_settings(view: View, path: KeyPath) -> Words:
-    """Return the keys that the mapping at a path in site.yaml can contain, with their descriptions."""
+    """Return the keys that a mapping in site.yaml can contain, with their descriptions."""
     names = tuple(map(str, path))
     depth = len(names)
     found: dict[str, str] = {}
@@ -256,7 +254,7 @@ def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of the key or value at a position of site.yaml or a schema."""
+    """Return the description of a key or value in site.yaml or a schema."""
     found = _node_at(view, path, params)
     if found is None:
         return None
@@ -277,7 +275,6 @@ def hover_configuration(view: View, path: str, params: Json) -> Json | None:
 
 
 def uid_at(view: View, path: str, params: Json) -> str | None:
-    """Return the uid of the content type or component that is named at a position of a schema."""
     found = _node_at(view, path, params)
     value = found[0].value(found[1].path) if found and found[2] else ""
     return value if value in view.schema.types else None

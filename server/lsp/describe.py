@@ -1,6 +1,4 @@
-"""Descriptions of documents, media files, attributes and content types in Markdown, for hovers and
-completions.
-"""
+"""Descriptions in Markdown for hovers and completions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,7 +13,7 @@ from server.schema.sentences import describe_type as sentences_of_type
 
 MAX_SUMMARY_CHARS = 300
 _SUMMARY_NAMES = ("summary", "description", "excerpt", "teaser", "bio")
-# Keys that every file can contain, besides its attributes.
+# besides attributes
 FILE_KEYS = {
     "documentId": "The document's id. By default, it follows from the file's name.",
     "createdAt": "When the document was created. By default, the time of its first commit.",
@@ -28,7 +26,6 @@ FILE_KEYS = {
 
 
 def describe_target(view: View, key: Key, locale: str = "") -> str:
-    """Return the description of a document or media file, or "" if it does not exist."""
     document = view.find(key, locale)
     if document is None:
         return ""
@@ -36,7 +33,7 @@ def describe_target(view: View, key: Key, locale: str = "") -> str:
 
 
 def describe_document(view: View, document: Document) -> str:
-    """Return a document's title, summary, status, locales and path."""
+    """Describe a document: title, summary, status, locales and path."""
     parts = [f"**{plain(title(document) or document.document_id)}**"]
     if summary := _summary(document):
         parts.append(plain(summary))
@@ -55,13 +52,12 @@ _STATUSES = (PUBLISHED, DRAFT)
 
 
 def title(document: Document) -> str:
-    """Return a document's title, or "" if it has none."""
     name = title_of(document.type)
     return " ".join(str(document.get(name) or "").split()) if name else ""
 
 
 def status(view: View, document: Document) -> str:
-    """Return "published", "modified" or "draft", or "" if the content type has no drafts."""
+    """Return the status for a reader, such as "draft", or "" if the content type has no drafts."""
     if not document.type.draft_publish:
         return ""
     published, draft = (
@@ -86,7 +82,7 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Return a media file's name, its picture, its measurements and its texts."""
+    """Describe a media file, with its picture."""
     parts = [f"**{plain(file.path)}**", measurements(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
@@ -97,7 +93,7 @@ def describe_media(view: View, file: Document) -> str:
 
 
 def measurements(file: Document) -> str:
-    """Return a media file's width, height, size and type, such as `1200 × 800 · 340 kB · image/png`."""
+    """Return size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
     width, height, size = (_value(file, name) for name in ("width", "height", "size"))
     parts = [f"{width} × {height}" if width and height else "", f"{size} kB" if size is not None else ""]
     return " · ".join(filter(None, (*parts, str(_value(file, "mime") or ""))))
@@ -111,7 +107,7 @@ def _value(file: Document, name: str) -> Any:
 
 
 def describe_key(type_: Type | None, name: str) -> str:
-    """Return the description of a key of a document file, or "" if it is unknown."""
+    """Describe a key of a document file, or return "" if it is unknown."""
     attribute = type_.attributes.get(name) if type_ else None
     if type_ is None or attribute is None:
         return FILE_KEYS.get(name, "")
@@ -123,7 +119,6 @@ def describe_key(type_: Type | None, name: str) -> str:
 
 
 def kind(attribute: Attribute) -> str:
-    """Return an attribute's type in a few words, such as `string, required`."""
     parts = [attribute.relation or attribute.type if attribute.type == "relation" else attribute.type]
     return ", ".join((*parts, *(["required"] if attribute.required else [])))
 
@@ -140,7 +135,7 @@ def _rule(attribute: Attribute) -> Iterable[str]:
 
 
 def describe_type(type_: Type) -> str:
-    """Return the description of a content type or component, with its attributes."""
+    """Describe a content type or component and its attributes."""
     rows = [f"- `{name}`: {kind(attribute)}" for name, attribute in type_.attributes.items()]
     return f"**{type_.uid}**\n\n" + " ".join(sentences_of_type(type_)) + "\n\n" + "\n".join(rows)
 

@@ -1,4 +1,4 @@
-"""Diagnostics: the problems that `bifolio check` finds, as an editor shows them; and the fixes for them."""
+"""Diagnostics and quick fixes for the problems that `bifolio check` finds."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,11 +24,13 @@ _SEVERITIES = {"error": 1, "warning": 2}
 _UNNECESSARY = 1  # tag: editors show the text faded
 _WORD = re.compile(r"[^\s,\[\]{}\"']+")
 _SUGGESTION = re.compile(r'did you mean "([^"]+)"\?')
-_NAMING_RULES = frozenset({"unknown-key", "settings", "schema"})  # Their problems are about keys and words.
+_NAMING_RULES = frozenset(
+    {"unknown-key", "settings", "schema"}
+)  # Their messages are about a key or word, which a fix can replace.
 
 
 def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json:
-    """Return a problem as a diagnostic of its text. `nodes` contains the keys in the text."""
+    """Convert a problem to a diagnostic of its file."""
     found: Json = {
         "range": text.range(span_of(problem, text, nodes)),
         "severity": _SEVERITIES[problem.severity],
@@ -42,13 +44,12 @@ def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json
 
 
 def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json]:
-    """Return the diagnostics of one file."""
     nodes = nodes_of(path, text.value) if path.endswith(ENDINGS) else []
     return [diagnostic(problem, text, nodes) for problem in problems]
 
 
 def span_of(problem: Problem, text: Text, nodes: Iterable[Node]) -> Span:
-    """Return the part of a text that a problem is about: a value, a key, a word or a line."""
+    """Return the span of the value, key, word or line with a problem."""
     start = text.place(problem.line, problem.column)
     for node in nodes:
         if node.value and node.value[0] - 1 <= start <= node.value[0]:  # with or without a quote
@@ -73,7 +74,7 @@ def code_actions(
     versions: Mapping[str, int | None],
     only: Iterable[str] = (),
 ) -> list[Json]:
-    """Return the fixes for the problems in a part of a text, and one that fixes all problems in the text."""
+    """Return fixes for the problems in a span, and one fix for all problems in the file."""
     text = view.text(path)
     if text is None:
         return []

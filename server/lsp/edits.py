@@ -1,4 +1,4 @@
-"""Edits of texts and files, as an editor applies them."""
+"""Edits of texts and files for an editor to apply."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -8,17 +8,17 @@ from server.lsp.positions import Span, Text, uri_of
 from server.lsp.protocol import Json
 from server.service.unsaved import Plan
 
-MAX_COMPARED_LINES = 4000  # Above this number, the changed lines are replaced by one edit.
+MAX_COMPARED_LINES = 4000  # With more lines, one edit replaces all of them.
 
 
 def text_edits(old: str, new: str) -> list[Json]:
-    """Return the edits that change one text into another. Text around the changes stays the same."""
+    """Return the edits that change one text into another."""
     text = Text(old)
     return [{"range": text.range(span), "newText": added} for span, added in _changes(old, new)]
 
 
 def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
-    """Yield the spans of `old` to replace, and the text that replaces each."""
+    """Yield the spans of `old` to replace, and their new texts."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
@@ -38,7 +38,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Return a change without the characters that are the same at its start and end."""
+    """Shorten a change by the characters that are the same at its start and end."""
     start, most = 0, min(len(old), len(new))
     while start < most and old[start] == new[start]:
         start += 1
@@ -46,14 +46,14 @@ def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
     while end < most - start and old[-1 - end] == new[-1 - end]:
         end += 1
     if old[start : len(old) - end].endswith("\r") or old[:start].endswith("\r"):
-        return (begin, begin + len(old)), new  # An editor's position can't be inside of a line ending.
+        return (begin, begin + len(old)), new  # An editor's position can't be between \r and \n.
     return (begin + start, begin + len(old) - end), new[start : len(new) - end]
 
 
 def edit_of_plan(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that makes the changes in a plan: first those of texts, then those of file names.
+    """Return the edit for a plan: first changes of texts, then renames of files.
 
-    `versions` contains the version of each text that is open in the editor, by path.
+    `versions` contains the versions of open texts, by path.
     """
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):

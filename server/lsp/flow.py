@@ -1,4 +1,4 @@
-"""Tolerant scanner for JSON, and for YAML and TOML in brackets. The text may be incomplete."""
+"""Scanner for JSON, and for YAML and TOML in brackets, that accepts incomplete text."""
 
 import json
 import re
@@ -22,10 +22,8 @@ _TOKEN = re.compile(
 class Node:
     """A key or list item in a text.
 
-    - `path` is the path of keys and indexes that leads to it.
-    - `key` is the span of the key without quotes, or of a list item's first character.
-    - `value` is the span of its scalar value without quotes, or None for a mapping, a list or no value.
-    - `depth` is the column of the key in block style, or -1 in brackets.
+    `key` and `value` are spans without quotes; `value` is None for mappings, lists and missing values.
+    `depth` is the column of a key in block style, or -1 in brackets.
     """
 
     path: KeyPath
@@ -36,10 +34,7 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An open bracket: the path of its mapping or list, and what comes next in it.
-
-    `expects` is "key", "colon", "value" or "comma".
-    """
+    """An open bracket. `expects` is what comes next: "key", "colon", "value" or "comma"."""
 
     is_mapping: bool
     path: KeyPath
@@ -55,8 +50,9 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """Result of scanning brackets: the nodes in them, the brackets that are still open, the index after the
-    last token, and the last token if it touches the end of the text.
+    """Result of scanning brackets.
+
+    `open` contains unclosed brackets, and `last` the last token if it touches the end of the text.
     """
 
     nodes: list[Node]
@@ -67,10 +63,7 @@ class Flow:
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
-    """Scan the brackets that begin at index `start`, up to their end or up to `end`.
-
-    `path` is the path of keys that leads to the value in brackets.
-    """
+    """Scan the brackets at index `start`, up to their end or `end`. `path` is the path of their value."""
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
         flow.end = found.end()
@@ -137,7 +130,7 @@ def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
 
 
 def plain_text(text: str, quote: str) -> str:
-    """Return the value of a scalar that is written with the given quotes."""
+    """Remove the escapes of a quoted scalar."""
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

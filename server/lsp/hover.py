@@ -1,4 +1,4 @@
-"""Hover: what a relation, a media path, a key or a link means."""
+"""Hover: descriptions of relations, media paths, keys and links."""
 
 from server.lsp.configuration import hover_configuration
 from server.lsp.describe import describe_key, describe_target, describe_type
@@ -12,7 +12,7 @@ from server.storage.media import media_key
 
 
 def hover(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of what is at a position of a document file."""
+    """Return the description of the key, value or link at a position."""
     if is_configuration(path):
         return hover_configuration(view, path, params)
     source = view.source(path)

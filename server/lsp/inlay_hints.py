@@ -1,4 +1,4 @@
-"""Inlay hints: the titles of documents beside their ids."""
+"""Inlay hints: titles of documents next to their ids."""
 
 from server.index.dangling import MEDIA
 from server.lsp.protocol import Json
@@ -9,7 +9,7 @@ MAX_HINT_CHARS = 50
 
 
 def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
-    """Return the titles of the documents to which a part of a file refers."""
+    """Return the titles of the documents to which a range of a file refers."""
     source, range_ = view.source(path), params.get("range")
     if source is None:
         return []

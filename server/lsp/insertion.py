@@ -1,4 +1,4 @@
-"""What a completion inserts: keys and values as they are written in YAML, JSON and TOML."""
+"""Keys and values that a completion inserts, as YAML, JSON or TOML."""
 
 import re
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """Writer of keys and values at a cursor. `snippets` is whether the editor expands `$0` in them."""
+    """Writer of keys and values at a cursor. `snippets`: whether the editor supports snippets."""
 
     text: Text
     cursor: Cursor
     snippets: bool
 
     def key(self, name: str, after: str) -> Json:
-        """Return the part of an item that says what is inserted for a key, and the snippet `after`."""
+        """Return the edit that inserts a key and the snippet `after`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
         if cursor.is_followed:
@@ -39,7 +39,7 @@ class Insertion:
         return self.edit((start, end), new, after)
 
     def edit(self, span: tuple[int, int], new: str, after: str = "") -> Json:
-        """Return the part of an item that says what is inserted. `after` is a snippet."""
+        """Return the edit that replaces a span by a text and the snippet `after`."""
         if not self.snippets:
             after = after.replace("$0", "").replace("\\}", "}")
         elif after:
@@ -53,7 +53,7 @@ class Insertion:
         return found
 
     def value(self, new: str, before: str = "") -> Json:
-        """Return the part of an item that says what is inserted for a value."""
+        """Return the edit that inserts a value."""
         start, end = self.cursor.span
         text = self.text.value
         if (
@@ -66,7 +66,6 @@ class Insertion:
         return self.edit((start, end), before + new + (self.cursor.quote if closes else ""))
 
     def spelled(self, word: str) -> str:
-        """Return a string as it is written at the cursor."""
         if self.cursor.quote:
             return word
         if self.cursor.style in ("json", "toml"):

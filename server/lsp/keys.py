@@ -1,7 +1,6 @@
-"""Tolerant scanner for the keys and values in a document file, and the place of the cursor among them.
+"""Scanner for the keys and values of a document file, which may be incomplete.
 
-The parsers in `server.formats` reject a text in the middle of typing. This scanner goes by indentation and
-brackets, so it also finds the keys around an incomplete line.
+The parsers in `server.formats` reject a text in the middle of typing.
 """
 
 import re
@@ -13,7 +12,7 @@ from server.formats.text_positions import KeyPath, line_end, next_line
 from server.lsp.flow import Container, Flow, Node, plain_text, scan_flow
 from server.lsp.positions import Span
 
-MAX_SCANNED_CHARS = 2_000_000  # A larger text has no completion, outline or links.
+MAX_SCANNED_CHARS = 2_000_000  # no completion, outline or links above this
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)*(---|\+\+\+)[ \t]*(?:\r?\n|\Z)")
 _YAML_KEY = re.compile(
     r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-][^:\#]*?|-[^\s:][^:\#]*?)"""
@@ -28,10 +27,7 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]*?)[ \t]*(\]\]?|$)")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys, and the index at which the Markdown body starts.
-
-    `style` is "yaml", "toml" or "json". If the file is not Markdown, `body` is the end of the text.
-    """
+    """The part of a file that contains keys. `body` is where the Markdown body starts, or the text ends."""
 
     style: str
     start: int
@@ -40,10 +36,9 @@ class Region:
 
 
 def region_of(path: str, text: str) -> Region:
-    """Return which part of a document file contains keys.
+    """Return which part of a document file contains keys."""
 
-    Front matter without an end extends to the end of the text, because its end may not be typed yet.
-    """
+    # Unclosed front matter extends to the end: its last line may not be typed yet.
     if not path.endswith(MARKDOWN):
         style = "json" if path.endswith(".json") else "toml" if path.endswith(".toml") else "yaml"
         return Region(style, 0, len(text), len(text))
@@ -64,7 +59,7 @@ def region_of(path: str, text: str) -> Region:
 
 
 def nodes_of(path: str, text: str) -> list[Node]:
-    """Return the keys and list items in a document file, in the order of the text."""
+    """Return the keys and list items of a document file in order."""
     if len(text) > MAX_SCANNED_CHARS:
         region = region_of(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -94,27 +89,22 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for YAML in block style. `stack` contains the keys and indexes that lead to the current line,
-    each with its column.
-
-    A dash counts as half a column further right, so that a list may be as far left as its key.
-    """
+    """Scanner for YAML in block style. `stack` contains the keys and indexes above, with columns."""
 
     text: str
     end: int
     nodes: list[Node] = field(default_factory=list)
     stack: list[tuple[float, str | int]] = field(default_factory=list)
     counts: dict[KeyPath, int] = field(default_factory=dict)
-    block: int | None = None  # column of the key whose block of text continues
-    flow: tuple[int, KeyPath] | None = None  # where the brackets of the last key begin
-    skip: int = 0  # index up to which lines are inside of brackets
+    block: int | None = None  # column of the key of an unfinished block of text
+    flow: tuple[int, KeyPath] | None = None  # start and path of the last key's brackets
+    skip: int = 0  # index after the last key's brackets
 
     @property
     def path(self) -> KeyPath:
         return tuple(key for _, key in self.stack)
 
     def feed(self, start: int) -> None:
-        """Scan the line that starts at an index."""
         if start < self.skip:
             return
         end = min(line_end(self.text, start), self.end)
@@ -133,17 +123,14 @@ class _YamlScanner:
             self._value(at, start, end, at - start)
 
     def is_in_block(self, content: str, indent: int) -> bool:
-        """Whether the current line belongs to a block of text that a key such as `body: |` begins."""
+        """Return whether a line belongs to the text of a key such as `body: |`."""
         if self.block is not None and (not content.strip() or indent > self.block):
             return True
         self.block = None
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items that begin with dashes at index `at`.
-
-        Return the index of the text after the dashes, and whether there are any.
-        """
+        """Enter the list items at an index, if any. Return the index after their dashes."""
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)
@@ -158,7 +145,6 @@ class _YamlScanner:
         return at, is_item
 
     def leave(self, column: float) -> None:
-        """Leave all keys and items that are not left of a column."""
         while self.stack and self.stack[-1][0] >= column:
             self.stack.pop()
 
@@ -168,7 +154,7 @@ class _YamlScanner:
         span = (found.start(1) + bool(quote), found.end(1) - bool(quote))
         self.stack.append((column, plain_text(self.text[slice(*span)], quote)))
         for path in [path for path in self.counts if path[: len(self.stack)] == self.path]:
-            del self.counts[path]  # The key may occur twice.
+            del self.counts[path]  # The key may be repeated.
         self.nodes.append(Node(self.path, span, None, column))
 
     def _value(self, at: int, start: int, end: int, column: int) -> None:
@@ -188,7 +174,7 @@ class _YamlScanner:
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
     def _flow_end(self, at: int, column: int) -> int:
-        """Return the index at which brackets end at the latest: before the next key that is not indented."""
+        """Return the latest index at which brackets can end: before the next key to their left."""
         for start, after in _lines(self.text, next_line(self.text, at), self.end):
             found = re.compile(r"( *)(?:- )*[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z)").match(self.text, start, after)
             if found and len(found[1]) <= column:
@@ -198,7 +184,7 @@ class _YamlScanner:
 
 @dataclass(slots=True)
 class _TomlScanner:
-    """Scanner for TOML. `base` is the path of the table that contains the current line."""
+    """Scanner for TOML. `base` is the path of the current table."""
 
     text: str
     end: int
@@ -213,7 +199,6 @@ class _TomlScanner:
         return self.base
 
     def feed(self, start: int) -> None:
-        """Scan the line that starts at an index."""
         if start < self.skip:
             return
         end = min(line_end(self.text, start), self.end)
@@ -260,7 +245,7 @@ def _toml_names(text: str) -> list[str]:
 
 
 def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
-    """Return the span of a scalar at index `at` without its quotes, and the quotes."""
+    """Return the span of a scalar without its quotes, and the quote."""
     quote = text[at] if text[at] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
@@ -276,16 +261,11 @@ def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The place of the cursor among the keys of a file.
+    """Place of the cursor among the keys of a file.
 
-    - `role` is "key" if a key is being typed, "value" for a value, "item" for the text after a dash, which
-      can be a value or the first key of a mapping, and "body" for a Markdown body.
-    - `path` leads to the mapping that contains the key, or to the value.
-    - `span` is the text that a completion replaces, and `prefix` the part of it before the cursor.
-    - `style` is "yaml", "flow" (YAML or TOML in brackets), "json" or "toml".
-    - `quote` is the quote in which the cursor is, if any.
-    - `indent` is the column of the mapping's keys in YAML.
-    - `is_followed` means that the key is already followed by a colon.
+    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
+    replaces, and `prefix` its part before the cursor. `style` is "yaml", "flow" (YAML or TOML in brackets),
+    "json" or "toml".
     """
 
     role: str
@@ -299,7 +279,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Return the place of the cursor in a document file, or None if nothing can be completed there."""
+    """Return the place of the cursor, or None if nothing can be completed there."""
     region = region_of(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
@@ -354,9 +334,7 @@ def _yaml_cursor(text: str, scanner: _YamlScanner, start: int, index: int, end: 
 def _value_cursor(
     text: str, path: KeyPath, at: int, ends: tuple[int, int], indent: int, style: str
 ) -> Cursor | None:
-    """Return the cursor in the value that begins after index `at`. `ends` contains the index of the cursor
-    and the end of the line.
-    """
+    # `ends` contains the index of the cursor and the end of the line.
     index, stop = ends
     while at < index and text[at] in " \t":
         at += 1
@@ -408,7 +386,7 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
 
 
 def siblings(nodes: list[Node], cursor: Cursor) -> set[str]:
-    """Return the keys of the mapping in which the cursor is, except the one that is being typed."""
+    """Return the other keys of the cursor's mapping."""
     return {
         str(node.path[-1])
         for node in nodes

@@ -1,4 +1,4 @@
-"""Links and headings in Markdown texts."""
+"""Links and headings in Markdown, and completion of links."""
 
 import posixpath
 import re
@@ -16,7 +16,7 @@ from server.paths import UPLOADS
 from server.storage.media import mime_type
 
 MAX_ITEMS = 100
-_TEXT = r"(!?)\[(?:[^\[\]\n]|\[[^\]\n]*\])*\]"  # the text of a link, or of a picture after !
+_TEXT = r"(!?)\[(?:[^\[\]\n]|\[[^\]\n]*\])*\]"  # text of a link, or of an image after !
 _LINK = re.compile(
     _TEXT + r"""\(\s*<?([^\s()<>"']+)|^ {0,3}\[[^\]\n]+\]:\s*<?([^\s>]+)|\b(?:src|href)=["']([^"'\s]+)""",
     re.M,
@@ -31,7 +31,7 @@ _FILE, _REFERENCE = 17, 18
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading: its level, its text, and its line."""
+    """A heading in a Markdown text."""
 
     level: int
     text: str
@@ -39,14 +39,14 @@ class Heading:
 
     @property
     def anchor(self) -> str:
-        """The name by which a link refers to the heading, as on GitHub."""
+        # as on GitHub
         plain = re.sub(r"[^\w\- ]", "", re.sub(r"[`*_]|\]\([^)]*\)|\[", "", self.text).lower())
         return plain.replace(" ", "-")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or picture: its destination as it is written, and where."""
+    """A link or image in a Markdown text, with the span of its destination."""
 
     destination: str
     span: Span
@@ -54,7 +54,7 @@ class Link:
 
 
 def headings(text: str, start: int = 0) -> list[Heading]:
-    """Return the headings of a Markdown text, from index `start` on. Code is omitted."""
+    """Return the headings of a Markdown text outside of fenced code."""
     code = _code_spans(text, start)
     found = [Heading(len(one[1]), one[2], (one.start(), one.end())) for one in _HEADING.finditer(text, start)]
     found += [
@@ -65,7 +65,7 @@ def headings(text: str, start: int = 0) -> list[Heading]:
 
 
 def links(text: str, start: int = 0) -> Iterator[Link]:
-    """Yield the links and pictures in a Markdown text, from index `start` on. Code is omitted."""
+    """Yield the links and images of a Markdown text outside of fenced code."""
     code = _code_spans(text, start)
     for found in _LINK.finditer(text, start):
         group = next(n for n in (2, 3, 4) if found[n] is not None)
@@ -74,7 +74,6 @@ def links(text: str, start: int = 0) -> Iterator[Link]:
 
 
 def _code_spans(text: str, start: int) -> list[Span]:
-    """Return the spans of fenced code blocks."""
     spans: list[Span] = []
     opened: re.Match[str] | None = None
     for fence in _FENCE.finditer(text, start):
@@ -91,7 +90,7 @@ def _is_inside(index: int, spans: list[Span]) -> bool:
 
 
 def body_start(path: str, text: str) -> int | None:
-    """Return the index at which the Markdown body of a file starts, or None if it has none."""
+    """Return the index at which the Markdown body starts, or None for other files."""
     return min(region_of(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
 
 
@@ -99,10 +98,7 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path of the file to which a link in the file at `path` refers, and the anchor.
-
-    Return None for a link to another site, or to a file that does not exist.
-    """
+    """Return the path and anchor of a link's destination, or None if it is not a file of the site."""
     target, _, anchor = link.partition("#")
     plain = unquote(target)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:|//", plain):
@@ -130,7 +126,7 @@ def _existing(view: View, path: str) -> str:
 
 
 def anchor_span(view: View, path: str, anchor: str) -> Span | None:
-    """Return the span of the heading with an anchor, or None if there is none."""
+    """Return the span of the heading with an anchor, or None."""
     text = view.text(path)
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:
@@ -143,7 +139,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
 
 
 def complete_link(view: View, source: Source, index: int) -> Json:
-    """Return the documents, media files and headings to which a link at an index can refer."""
+    """Return completions for a link: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
     found = _OPEN_LINK.search(line)
@@ -229,6 +225,5 @@ def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> It
 
 
 def links_in(source_text: Text, path: str) -> list[Link]:
-    """Return the links in the Markdown body of a file."""
     start = body_start(path, source_text.value)
     return [] if start is None else list(links(source_text.value, start))

@@ -1,4 +1,4 @@
-"""Navigation: definitions, references, links, and documents by title."""
+"""Definitions, references, links, and search for documents by title."""
 
 from collections.abc import Collection, Iterator
 
@@ -24,7 +24,7 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return where the document, media file, component, attribute or heading at a position is defined."""
+    """Return the definition of the document, media file, component, attribute or heading at a position."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -45,7 +45,6 @@ def definition(view: View, path: str, params: Json) -> list[Json]:
 
 
 def locations_of(view: View, key: Key, locale: str) -> list[Json]:
-    """Return the location of a document or media file: the version in a locale, if there is one."""
     document = view.find(key, locale)
     return [{"uri": view.uri(document.path), "range": START}] if document else []
 
@@ -78,7 +77,6 @@ def _schema_location(view: View, type_: Type, at: KeyPath) -> list[Json]:
 
 
 def key_span(path: str, text: Text, at: KeyPath) -> Span | None:
-    """Return the span of a key in a file, or None if the file does not contain it."""
     found = nodes_of(path, text.value) if len(text.value) <= MAX_SCANNED_CHARS else []
     return next((node.key for node in found if node.path == at), None)
 
@@ -87,9 +85,7 @@ def key_span(path: str, text: Text, at: KeyPath) -> Span | None:
 
 
 def references(view: View, path: str, params: Json) -> list[Json]:
-    """Return all places that refer to the document or media file at a position. Elsewhere in a document's
-    file, return the places that refer to this document.
-    """
+    """Return all references to the document or media file at a position."""
     key = key_at(view, path, params)
     if key is None:
         return []
@@ -127,7 +123,7 @@ def _relations_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def _links_to(view: View, key: Key) -> Iterator[Json]:
-    """Yield the links in Markdown texts that refer to a document or media file."""
+    """Yield the Markdown links to a document or media file."""
     versions = _paths_of(view, key)
     stems = {path.rpartition("/")[2].partition(".")[0] for path in versions}
     for path in sorted(_paths_with(view, stems)):
@@ -140,7 +136,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def _paths_with(view: View, words: Collection[str]) -> set[str]:
-    """Return the paths of the documents whose Markdown body contains one of the words."""
+    """Return the paths of documents with one of the words in their Markdown body."""
     found = set()
     for type_ in view.schema.content_types if words else ():
         at = type_.position.get(type_.body or "")
@@ -164,7 +160,7 @@ def _paths_of(view: View, key: Key) -> set[str]:
 
 
 def document_links(view: View, path: str, params: Json) -> list[Json]:
-    """Return the relations, media paths and links of a file as links to files."""
+    """Return the relations, media paths and links in a file, with the files to which they lead."""
     source = view.source(path)
     if source is None:
         return []
@@ -184,7 +180,7 @@ def document_links(view: View, path: str, params: Json) -> list[Json]:
 
 
 def documents_by_title(view: View, query: str) -> list[Json]:
-    """Return the documents whose title or id contains a text, as symbols of the workspace."""
+    """Return the documents whose title or id contains a text."""
     folded = query.casefold()
     found: list[Json] = []
     for type_ in view.schema.content_types:

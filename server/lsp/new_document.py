@@ -1,4 +1,4 @@
-"""New documents: the text with which a file of a content type starts, and the command that creates a file."""
+"""Templates for new documents, and the command that creates one."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -19,7 +19,7 @@ _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "t
 
 
 def skeleton(view: View, path: str, claim: Claim) -> str:
-    """Return the text of a new document: all attributes of its content type, with their defaults."""
+    """Return the text of a new document, with the default values of its attributes."""
     type_ = claim.type
     is_markdown = path.endswith(MARKDOWN)
     body = type_.body if is_markdown else None
@@ -67,16 +67,16 @@ def _plain(value: Any) -> str:
 
 
 def _existing(view: View, path: str) -> str:
-    """Return the path of a file in any format that would contain the same document, or ""."""
+    """Return the path of a file in any format that already contains the document, or ""."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates the file of a new document, and the file's URI.
+    """Return the edit that creates a new document, and its file's URI. Raises ValidationError.
 
-    `arguments` contains the content type, the name, and optionally the locale. Raises ValidationError.
+    `arguments` contains `type`, `name` and optionally `locale`.
     """
     named, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}

@@ -1,4 +1,4 @@
-"""Outline and folding of a file: its keys, and the headings of its Markdown body."""
+"""Outline and folding ranges of a file: its keys and Markdown headings."""
 
 from server.documents.path_rules import MARKDOWN
 from server.lsp.flow import Node
@@ -33,7 +33,7 @@ def _key_symbols(path: str, text: Text, nodes: list[Node]) -> list[Json]:
     for node, end in zip(nodes, _ends(path, text.value, nodes), strict=True):
         parent = known.get(node.path[:-1])
         if parent is None or (isinstance(node.path[-1], int) and node.value is not None):
-            continue  # Items of lists of words are shown with their list.
+            continue  # Lists of words are shown with their key.
         value = text.value[slice(*node.value)] if node.value else ""
         symbol = {
             "name": _name(node, nodes, text) or " ",
@@ -57,7 +57,7 @@ def _name(node: Node, nodes: list[Node], text: Text) -> str:
 
 
 def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
-    """Return the index at which each key's value ends: before the next key that is not in it."""
+    """Return the end index of each key's value: before the next key outside of it."""
     ends: list[int] = []
     region_end = region_of(path, text).end
     open_nodes: list[int] = []
@@ -91,7 +91,7 @@ def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
 
 
 def _sections(text: Text, found: list[Heading]) -> list[Span]:
-    """Return the span of each heading's section: up to the next heading of the same or a higher level."""
+    """Return the span of each heading's section."""
     spans = []
     for at, heading in enumerate(found):
         after = (other.span[0] for other in found[at + 1 :] if other.level <= heading.level)
@@ -119,7 +119,7 @@ def _flat(symbols: list[Json], uri: str) -> list[Json]:
 
 
 def folding(view: View, path: str, params: Json) -> list[Json]:
-    """Return the parts of a file that can be folded: front matter, keys, lists, and sections of headings."""
+    """Return the folding ranges of front matter, keys, lists and headings."""
     text = view.text(path)
     if text is None or len(text.value) > MAX_SCANNED_CHARS:
         return []

@@ -1,7 +1,6 @@
-"""Positions in a text, as an editor and as Bifolio count them.
+"""Conversion between the positions of editors and of Bifolio.
 
-An editor counts lines and UTF-16 code units from 0, and a line can also end with a single \\r. Bifolio counts
-lines and characters from 1. Indexes in the text are the common form.
+Editors count lines and UTF-16 code units from 0; Bifolio counts lines and characters from 1.
 """
 
 import re
@@ -14,20 +13,20 @@ from urllib.parse import quote, unquote, urlsplit
 from server.lsp.protocol import Json
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
-_MAX_UTF_16_CHAR = "\uffff"  # Characters after this one consist of two UTF-16 code units.
+_MAX_UTF_16_CHAR = "\uffff"  # Later characters consist of two UTF-16 code units.
 
-Span = tuple[int, int]  # index of the first character, and index after the last
+Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text, and the index at which each of its lines starts."""
+    """A text whose lines are counted as editors do."""
 
     def __init__(self, value: str) -> None:
         self.value = value
 
     @cached_property
     def starts(self) -> list[int]:
-        """The index at which each line starts."""
+        # Editors also end a line at a single \r.
         if "\r" in self.value:
             return [0, *(found.end() for found in _LINE_END.finditer(self.value))]
         starts, at = [0], self.value.find("\n") + 1
@@ -37,16 +36,14 @@ class Text:
         return starts
 
     def line(self, number: int) -> str:
-        """Return a line with its line ending. Lines are counted from 0."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.value)
         return self.value[self.starts[number] : end]
 
     def line_of(self, index: int) -> int:
-        """Return the number of the line that contains a character. Lines are counted from 0."""
         return bisect_right(self.starts, index) - 1
 
     def index(self, position: Any) -> int:
-        """Return the index of an editor's position. A position outside the text is moved into it."""
+        """Return the index of an editor's position, moved into the text if necessary."""
         line, units = _numbers(position)
         if line >= len(self.starts):
             return len(self.value)
@@ -61,18 +58,16 @@ class Text:
         return self.starts[line] + at
 
     def position(self, index: int) -> Json:
-        """Return the editor's position of a character."""
         line = self.line_of(index)
         before = self.value[self.starts[line] : index]
         units = len(before) if before.isascii() else len(before) + sum(c > _MAX_UTF_16_CHAR for c in before)
         return {"line": line, "character": units}
 
     def range(self, span: Span) -> Json:
-        """Return the editor's range for a part of the text."""
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def place(self, line: int | None, column: int | None) -> int:
-        """Return the index of a line and column as Bifolio counts them. Without a line, return 0."""
+        """Return the index of a line and column that count from 1, or 0 without a line."""
         if line is None:
             return 0
         if "\r" not in self.value:
@@ -96,7 +91,7 @@ def _numbers(position: Any) -> tuple[int, int]:
 
 
 def changed_text(text: str, changes: Any) -> str:
-    """Return a text after the changes of the notification `textDocument/didChange`."""
+    """Apply the changes of a `textDocument/didChange` notification to a text."""
     for change in changes if isinstance(changes, list) else ():
         new = change.get("text") if isinstance(change, dict) else None
         if not isinstance(new, str):
@@ -111,14 +106,14 @@ def changed_text(text: str, changes: Any) -> str:
 
 
 def without_surrogates(text: str) -> str:
-    """Replace halves of surrogate pairs, which can't be encoded in UTF-8."""
+    # can't be encoded in UTF-8
     if text.isascii():
         return text
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
 def path_of(uri: object) -> Path | None:
-    """Return the path of a file from its URI, or None if the URI is not that of a local file."""
+    """Return the path of a local file's URI, or None for other URIs."""
     try:
         parts = urlsplit(str(uri))
     except ValueError:
@@ -130,5 +125,4 @@ def path_of(uri: object) -> Path | None:
 
 
 def uri_of(path: Path) -> str:
-    """Return the URI of a file."""
     return "file://" + quote(str(path))

@@ -1,7 +1,6 @@
-"""JSON-RPC messages over two byte streams, as the Language Server Protocol defines them.
+"""JSON-RPC messages of the Language Server Protocol.
 
-The messages are plain JSON values. pygls is not used: importing it takes 0.4 s and 20 MB, which is more than
-half of the time in which the server may send the first diagnostics.
+pygls is not used, because importing it takes 0.4 s and 20 MB.
 """
 
 import logging
@@ -32,7 +31,7 @@ RequestId = int | str
 
 
 class RequestError(Exception):
-    """Error response to a request: a code and a message that the editor shows."""
+    """Error response with a message for the user."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -41,7 +40,7 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from the editor. `id` is None for a notification, and `method` is "" for a response."""
+    """A message from the editor. A notification has no `id`, and a response has the method ""."""
 
     method: str
     params: Any
@@ -50,13 +49,12 @@ class Message:
 
 
 class MessageReader:
-    """Reader for the messages in a byte stream. Messages that are not valid are skipped."""
+    """Reader of the messages in a byte stream. Skips invalid messages."""
 
     def __init__(self, stream: BinaryIO, writer: "MessageWriter") -> None:
         self._stream, self._writer = stream, writer
 
     def read(self) -> Message | None:
-        """Return the next valid message, or None at the end of the stream."""
         while True:
             length = self._read_length()
             if length is None:
@@ -69,10 +67,7 @@ class MessageReader:
                 return message
 
     def _read_length(self) -> int | None:
-        """Read the header of a message. Return the length of its body in bytes, or None at the end.
-
-        Lines that are not a header are skipped, so that reading can continue after an invalid message.
-        """
+        """Read a header, and return the length of the body in bytes, or None at the end of the stream."""
         length: int | None = None
         while line := self._stream.readline(MAX_HEADER_BYTES):
             name, _, value = line.partition(b":")
@@ -107,7 +102,7 @@ class MessageReader:
 
 
 class MessageWriter:
-    """Writer for messages. Thread-safe."""
+    """Thread-safe writer of messages to the editor."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream, self._lock = stream, threading.Lock()
@@ -124,7 +119,7 @@ class MessageWriter:
         self._write({"method": method, "params": params})
 
     def request(self, method: str, params: Json) -> None:
-        """Send a request to the editor. Its response is ignored."""
+        """Send a request without waiting for a response."""
         with self._lock:
             self._next_id += 1
             id_ = f"bifolio-{self._next_id}"
@@ -136,5 +131,5 @@ class MessageWriter:
             with self._lock:
                 self._stream.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
                 self._stream.flush()
-        except (OSError, ValueError):  # The editor has closed the stream.
+        except (OSError, ValueError):  # the editor has closed the stream
             self.is_closed = True

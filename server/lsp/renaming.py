@@ -1,4 +1,4 @@
-"""Renaming of documents and media files. The editor makes the changes; nothing is written behind its back."""
+"""Renaming of documents and media files, with edits that the editor applies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range of the name at a position, and the name. Return None if nothing can be renamed."""
+    """Return the name at a position and its range, or None if it can't be renamed."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -34,16 +34,16 @@ def prepare_rename(view: View, path: str, params: Json) -> Json | None:
 
 
 def _names(source: Source) -> set[KeyPath]:
-    """Return the paths of the keys by which a document is renamed in its own file: its id and its title."""
+    # A document's id, title and uids are names for it in its own file.
     type_ = source.claim.type
     uids = (name for name, attribute in type_.attributes.items() if attribute.type == "uid")
     return {(name,) for name in ("documentId", title_of(type_), *uids) if name}
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames the document or media file at a position, with all references to it.
+    """Return the edit that renames a document or media file, with all references.
 
-    Raises the errors that `plan_rename` raises.
+    Raises the errors of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -52,7 +52,6 @@ def rename(view: View, path: str, params: Json, versions: Mapping[str, int | Non
 
 
 def request_of(view: View, key: Key, new: str) -> Rename:
-    """Return the request to rename a document or media file."""
     if key[0] == MEDIA:
         return Rename(f"{UPLOADS}/{key[1]}", f"{UPLOADS}/{new.removeprefix(f'{UPLOADS}/')}")
     type_ = view.schema.types[key[0]]
@@ -66,9 +65,7 @@ def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edit that must accompany a rename of a file in the editor: changes of all references, and
-    renames of the files for other locales and statuses.
-    """
+    """Return the edits that must accompany a rename of files in the editor."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

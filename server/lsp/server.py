@@ -1,4 +1,4 @@
-"""The language server: reads messages from the editor, calls the features, and sends their results."""
+"""Language server that reads messages from an editor and responds."""
 
 import gc
 import logging
@@ -45,7 +45,7 @@ from server.lsp.workspace import Workspace
 
 log = logging.getLogger("bifolio")
 
-SWITCH_INTERVAL_S = 0.0001  # A request waits at most this long for the thread that checks the site.
+SWITCH_INTERVAL_S = 0.0001  # limits how long a request waits for the thread that checks the site
 CAPABILITIES: Json = {
     "positionEncoding": "utf-16",
     "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
@@ -70,7 +70,7 @@ CAPABILITIES: Json = {
     },
 }
 
-# Arguments: the view of the site, the path of the file, and the parameters of the request.
+# arguments: view of the site, path of the file, parameters of the request
 Feature = Callable[[View, str, Json], Any]
 FEATURES: Mapping[str, Feature] = {
     "textDocument/completion": complete,
@@ -82,7 +82,7 @@ FEATURES: Mapping[str, Feature] = {
     "textDocument/inlayHint": inlay_hints,
     "textDocument/prepareRename": prepare_rename,
 }
-# Requests that may take longer than a keystroke may wait. A separate thread handles them.
+# handled in a thread of their own, so that typing is not delayed
 SLOW_REQUESTS = frozenset(
     {
         "textDocument/codeAction",
@@ -96,7 +96,7 @@ SLOW_REQUESTS = frozenset(
 
 
 class Server:
-    """A language server for one editor. It runs until the editor closes the connection."""
+    """Language server for one editor."""
 
     def __init__(
         self, stdin: BinaryIO, stdout: BinaryIO, site: Path | None = None, timing: Timing | None = None
@@ -122,7 +122,7 @@ class Server:
         return 0 if self._is_shut_down else 1
 
     def _read(self) -> None:
-        """Read messages. A cancellation takes effect before the messages that came earlier are handled."""
+        # A cancellation overtakes the messages in the queue.
         try:
             while (message := self._reader.read()) is not None:
                 if message.method == "$/cancelRequest":
@@ -231,7 +231,6 @@ class Server:
         return item
 
     def _current(self, params: Json) -> tuple[Workspace, View, str] | None:
-        """Return the site that a request is about, with the current texts, and the path of the file."""
         found = self._file(params)
         view = found[0].current_view() if found else None
         return (found[0], view, found[1]) if found and view else None
@@ -324,7 +323,7 @@ class Server:
 
 
 def client_of(capabilities: Any) -> Client:
-    """Return what an editor can do, from the capabilities that it sends."""
+    """Convert the capabilities that an editor sends."""
 
     def has(*keys: str) -> Any:
         found = capabilities
@@ -345,7 +344,7 @@ def client_of(capabilities: Any) -> Client:
 
 
 class LogToEditor(logging.Handler):
-    """Log handler that sends warnings and errors to the editor, which shows them in its log."""
+    """Log handler that sends warnings and errors to the editor."""
 
     def __init__(self, writer: MessageWriter) -> None:
         super().__init__(logging.WARNING)
@@ -357,11 +356,8 @@ class LogToEditor(logging.Handler):
 
 
 def serve_stdio(site: Path | None) -> int:
-    """Run a language server on standard input and output. Return the exit status.
-
-    Everything else that is printed goes to standard error, because it would corrupt the messages.
-    """
-    # A collection while a large site is checked would delay a completion by 0.3 s. See `Workspace`.
+    """Run a language server on standard input and output. Return the exit status."""
+    # A collection during a check would delay a completion by 0.3 s in a large site. See `Workspace`.
     gc.disable()
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

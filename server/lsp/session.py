@@ -1,4 +1,4 @@
-"""Session: the sites that are open in the editor, and which site a file belongs to."""
+"""The sites that are open in the editor."""
 
 import logging
 from pathlib import Path
@@ -14,9 +14,9 @@ log = logging.getLogger("bifolio")
 
 
 class Session:
-    """The sites that are open in the editor. A site is opened with its first file, or with its folder.
+    """The sites in the editor. Not thread-safe.
 
-    Only the thread that handles messages uses this object.
+    A site is opened with its first file or its folder.
     """
 
     def __init__(self, publish: Publish, site: Path | None, timing: Timing) -> None:
@@ -26,7 +26,6 @@ class Session:
         self._folders: dict[Path, Path | None] = {}
 
     def open_folder(self, folder: Path) -> None:
-        """Open the site in a folder of the editor, if the folder is a site."""
         if self._site is not None:
             folder = self._site
         if is_site(folder):
@@ -42,10 +41,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site that a file belongs to, and the file's path in the site.
-
-        Return None for a file outside of all sites.
-        """
+        """Return the site of a file and the file's path in it, or None outside of all sites."""
         path = path_of(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:
@@ -66,9 +62,7 @@ class Session:
         return self.workspaces[root]
 
     def _root_of(self, path: Path) -> Path | None:
-        """Return the innermost folder around a file that is a site. If the command line names a site, only
-        this site is used.
-        """
+        # If the command line names a site, only that one is used.
         folder = path.parent
         if folder not in self._folders:
             if self._site is not None:
@@ -83,7 +77,6 @@ class Session:
     # --- texts ---------------------------------------------------------------------------------
 
     def open(self, document: Json) -> None:
-        """Note that a text was opened."""
         found = self.find(document.get("uri"))
         if found:
             workspace, path = found
@@ -91,7 +84,6 @@ class Session:
             workspace.put(path, OpenText(str(document["uri"]), Text(text), _version(document)))
 
     def change(self, document: Json, changes: object) -> None:
-        """Note that an open text was changed."""
         found = self.find(document.get("uri"))
         opened = found[0].opened.get(found[1]) if found else None
         if found and opened:
@@ -99,19 +91,16 @@ class Session:
             found[0].put(found[1], OpenText(opened.uri, text, _version(document)))
 
     def save(self, document: Json) -> None:
-        """Note that a text was saved."""
         self._folders.clear()  # The file may be the first one of a site.
         if found := self.find(document.get("uri")):
             found[0].saved()
 
     def close(self, document: Json) -> None:
-        """Note that a text was closed."""
         if found := self.find(document.get("uri")):
             found[0].close(found[1])
 
 
 def is_site(folder: Path) -> bool:
-    """Return whether a folder is a site."""
     return (folder / SETTINGS).is_file() or (folder / TYPES).is_dir()
 
 

@@ -1,4 +1,4 @@
-"""View: everything that a feature of the language server reads. A view does not change while it is used."""
+"""View: immutable data for the features of the language server."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from server.site.check.unsaved import Overlay, decoded
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """What the editor can do."""
+    """Capabilities of the editor."""
 
     snippets: bool = False
     creates_files: bool = False
@@ -34,7 +34,7 @@ class Client:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A site with the texts that are open in the editor, by path."""
+    """A site and the open texts, by path."""
 
     overlay: Overlay
     texts: Mapping[str, Text]
@@ -62,9 +62,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return the text of a file: that in the editor, or else that on disk. Return None if there is
-        neither.
-        """
+        """Return the text of a file from the editor or the disk, or None."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -76,14 +74,14 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return a document file and its keys, or None if the path belongs to no content type."""
+        """Return a document file, or None if no content type uses the path."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return a version of a document or a media file, preferably in a locale."""
+        """Return a version of a document, or a media file. Prefers the given locale."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -99,7 +97,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A document file: its path, its content type, its text, and the keys in the text."""
+    """A document file: path, content type, text and keys."""
 
     schema: Schema
     path: str
@@ -115,15 +113,11 @@ class Source:
         return {node.path: node for node in self.nodes}
 
     def value(self, path: KeyPath) -> str:
-        """Return the scalar at a path of keys as it is written, or "" if there is none."""
         node = self.by_path.get(path)
         return self.text.value[slice(*node.value)] if node and node.value else ""
 
     def type_at(self, path: KeyPath) -> Type | None:
-        """Return the content type or component of the mapping at a path of keys.
-
-        Return None if the mapping is neither, or if the component of a dynamic zone's entry is unknown.
-        """
+        """Return the content type or component of the mapping at a path, or None."""
         type_: Type | None = self.claim.type
         attribute: Attribute | None = None
         for end, key in enumerate(path, start=1):
@@ -135,14 +129,14 @@ class Source:
         return type_
 
     def attribute_at(self, path: KeyPath) -> Attribute | None:
-        """Return the attribute whose value, or one of whose list items, is at a path of keys."""
+        """Return the attribute of the value or list item at a path."""
         while path and isinstance(path[-1], int):
             path = path[:-1]
         type_ = self.type_at(path[:-1]) if path else None
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path of keys, and the document or media file that its value names."""
+        """Return the attribute at a path, and the document or media file that it refers to."""
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)
         if attribute is None and path and path[-1] == "documentId":  # {__type: …, documentId: …}
@@ -156,7 +150,7 @@ class Source:
             return None
 
     def node_at(self, index: int) -> Node | None:
-        """Return the key or value at an index of the text."""
+        """Return the last key or value at an index."""
         found = None
         for node in self.nodes:
             begin, end = node.key
@@ -166,5 +160,4 @@ class Source:
 
     @property
     def document_id(self) -> str:
-        """The id of the document: the one in the file, or else the one that follows from the path."""
         return self.value(("documentId",)) or self.claim.document_id

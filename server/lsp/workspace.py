@@ -1,7 +1,6 @@
-"""Workspace: one site that is open in the editor, with its unsaved texts.
+"""Workspace: one site in the editor, with its unsaved texts.
 
-The site is read in a thread, and a second thread checks it after changes. Requests use the last finished
-view, so a keystroke never waits for the disk.
+A thread reads and checks the site. Requests use the last result and never wait for a check.
 """
 
 import gc
@@ -37,11 +36,11 @@ from server.site.watch import Watcher
 
 log = logging.getLogger("bifolio")
 
-TEXT_DELAY_S = 0.2  # After a keystroke, wait this long for the next one before the text is checked.
-SITE_DELAY_S = 0.5  # After a keystroke, wait this long before the whole site is checked.
-REST_FACTOR = 2  # In a large site, wait this many times as long as the last check of the site took.
-QUICK_CHECK_S = 0.05  # If a check of the site takes less time than this, it replaces the check of a text.
-RETRY_INTERVAL_S = 1.0  # interval for checking whether an invalid site.yaml or schema has changed
+TEXT_DELAY_S = 0.2  # Pause after a keystroke before the text is checked.
+SITE_DELAY_S = 0.5  # Pause after a keystroke before the whole site is checked.
+REST_FACTOR = 2  # In a large site, pause this many times as long as the last check took.
+QUICK_CHECK_S = 0.05  # If a check of the site is faster than this, it replaces the check of a text.
+RETRY_INTERVAL_S = 1.0  # interval for checking an invalid configuration for changes
 MAX_FILES_WITH_DIAGNOSTICS = 500
 JOIN_TIMEOUT_S = 5.0
 
@@ -50,7 +49,7 @@ Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagno
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """A text that is open in the editor, and its version."""
+    """A text that is open in the editor."""
 
     uri: str
     text: Text
@@ -58,7 +57,7 @@ class OpenText:
 
 
 class Workspace:
-    """A site that is open in the editor. `publish` sends diagnostics to the editor."""
+    """A site in the editor. `publish` sends diagnostics."""
 
     def __init__(self, root: Path, client: Client, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
@@ -92,7 +91,7 @@ class Workspace:
     # --- texts ---------------------------------------------------------------------------------
 
     def put(self, path: str, opened: OpenText) -> None:
-        """Add a text that was opened in the editor, or replace it after a change."""
+        """Add an opened text, or replace a changed one."""
         with self._changed:
             is_new = path not in self.opened
             self.opened = {**self.opened, path: opened}
@@ -106,12 +105,12 @@ class Workspace:
             self._plan(None)
 
     def saved(self) -> None:
-        """Note that the editor has saved a file. The watcher reads it; the check follows."""
+        # The watcher reads the file.
         with self._changed:
             self._plan(None)
 
     def _plan(self, path: str | None) -> None:
-        """Plan checks of a text and of the site. The caller must hold the lock."""
+        # The caller must hold the lock.
         now = time.monotonic()
         if path is not None:
             self._text_due[path] = now + TEXT_DELAY_S
@@ -122,12 +121,11 @@ class Workspace:
 
     @property
     def versions(self) -> Mapping[str, int | None]:
-        """The versions of the texts that are open in the editor, by path."""
         return {path: opened.version for path, opened in self.opened.items()}
 
     @property
     def view(self) -> View | None:
-        """The last state of the site, with the current texts. None while the site has not been read."""
+        """The last known state of the site with the current texts, or None before the site has been read."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -135,7 +133,7 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """Return the state of the site with the current texts. For requests that may take a while."""
+        """Return the site with the current texts. Slower than `view`."""
         view = self.view
         if view is None or self._site is None:
             return None
@@ -161,10 +159,7 @@ class Workspace:
                     self._changed.wait(RETRY_INTERVAL_S)
 
     def _open(self) -> bool:
-        """Read the site. Return whether this was possible.
-
-        If site.yaml or a schema is invalid, publish the problems, and wait until one of the files changes.
-        """
+        """Read the site. If it is invalid, publish the problems, wait for a change and return False."""
         try:
             site = open_site(self.root, Mode.READ).site
         except (BifolioError, OSError) as error:
@@ -202,16 +197,13 @@ class Workspace:
         return {path: one.text.value for path, one in self.opened.items() if is_configuration(path)}
 
     def _report(self, change: Change, _: float) -> None:
-        """Plan a check, because files have changed on disk. The watcher calls this method."""
         with self._changed:
             self._plan(None)
             for path in self.opened:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the path of the text to check, if any, and whether to check the
-        site.
-        """
+        """Wait until a check is due: of the text at the returned path, or of the whole site."""
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -228,7 +220,6 @@ class Workspace:
         return None, False
 
     def _overlay_of_now(self) -> Overlay:
-        """Return the contents of the site with the current texts."""
         site = self._site
         if site is None:
             raise SetupError(str(self.root), None, "the site has not been read yet")
@@ -247,9 +238,7 @@ class Workspace:
             self._check_text(path)
 
     def _check_text(self, path: str) -> None:
-        """Check one text, and publish its problems. Problems that involve other files stay as they were at
-        the last check of the site.
-        """
+        # Problems that involve other files stay as they were.
         opened = self.opened.get(path)
         if opened is None or is_configuration(path):
             return
@@ -272,7 +261,7 @@ class Workspace:
             found = replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
         self._duration_s = time.perf_counter() - began
         gc.collect(1)  # Automatic collections are off. Nearly all objects of a check are free already.
-        if self.opened is not opened:  # Another check is due already.
+        if self.opened is not opened:  # Another check is due.
             self.survey = found
             return
         self.survey = found
@@ -304,17 +293,14 @@ class Workspace:
         return found or Text("")
 
 
-# rules of problems that `problems_in_text` finds
+# rules that `problems_in_text` checks
 _TEXT_RULES = frozenset(
     {"syntax", "value", "option", "unknown-key", "dangling", "repeated-key", "draft", "unreadable"}
 )
 
 
 def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Return the problems found in a text, and the known problems with other rules.
-
-    If a problem was known at another line already, its known message is used, since it may contain a fix.
-    """
+    """Combine the problems of a text with known problems of other rules, keeping known fixes."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

@@ -1,6 +1,4 @@
-"""Causes of problems. A cause is a group of problems that have the same message and that the same change to a
-schema or setting can fix.
-"""
+"""Causes of problems: groups that one change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -13,9 +11,9 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # maximum number of problems to show for one cause
-_MAX_NAMED_KEYS = 6  # maximum number of unknown keys in a sentence
-# Values, paths and numbers in messages. Messages that differ only in these parts belong to the same cause.
+MAX_EXAMPLES = 3  # per cause
+_MAX_NAMED_KEYS = 6  # in one sentence
+# Messages that differ only in values, paths and numbers have the same cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
     r'|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
@@ -27,26 +25,21 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """A group of problems with the same rule and content type. Their messages are identical, except for
-    values and paths.
-    """
+    """Problems with the same rule, content type and message, except for values and paths."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
 
     @property
     def rule(self) -> str:
-        """The rule that all problems in the group violate, such as `required`."""
         return self.problems[0].rule
 
     @property
     def severity(self) -> Severity:
-        """The severity of the problems."""
         return self.problems[0].severity
 
     @property
     def is_large(self) -> bool:
-        """Whether there are so many problems that only a few examples are shown."""
         return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
@@ -55,7 +48,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The common message of the problems, with the parts that differ replaced by `…`."""
+        """Common message of the problems, with `…` in place of what differs."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -71,7 +64,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few of the problems, taken from different files if possible."""
+        """A few of the problems, from different files if possible."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -79,9 +72,7 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """Advice on how to fix the problems: either a single change that fixes all of them, or how to fix
-        each problem.
-        """
+        """Advice for fixing all of the problems."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to fix them all"
@@ -98,9 +89,7 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return advice that depends on the rule, such as a change to the schema or to site.yaml that fixes
-        all problems. Return "" if there is no such advice.
-        """
+        """Return advice for the rule, or ""."""
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -118,9 +107,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause. Errors come before warnings, and larger groups before smaller ones.
+    """Group problems by cause, with errors and large groups first.
 
-    `audit` maps files to content types. If it is None, each problem becomes a separate cause.
+    Without `audit`, each problem is a cause of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}
@@ -139,7 +128,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # The message contains the folder, so each folder is a separate cause.
+        message = problem.message  # Each folder is a cause of its own, and the message contains it.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

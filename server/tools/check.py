@@ -1,4 +1,4 @@
-"""Output formats for `bifolio check`: for terminals, JSON, GitHub Actions, GitLab and SARIF."""
+"""Output of `bifolio check` for terminals, JSON, GitHub, GitLab and SARIF."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Return the problems as a JSON object in the format that docs/check.md documents."""
+    """Return the problems as JSON (docs/check.md)."""
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
@@ -39,9 +39,7 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return a GitHub workflow command for each problem. With these commands, GitHub displays each problem
-    next to its line in the file.
-    """
+    """Return the problems as GitHub workflow commands, which GitHub shows next to the lines."""
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -65,7 +63,7 @@ def _sentence(problem: Problem) -> str:
 
 
 def as_sarif(found: Survey, prefix: str) -> str:
-    """Return a SARIF log with one run. Code scanning services can import it."""
+    """Return the problems as a SARIF log for code scanning services."""
     rules = list(RULES)
     driver = {
         "name": "bifolio",
@@ -106,22 +104,20 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    """Return the location of a problem's file in SARIF's format. The path is relative to the current folder,
-    or absolute if the file is outside the current folder.
-    """
+    # relative to the current folder, or absolute outside of it
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
     return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return a digest that identifies a problem, even after other lines in the file have changed."""
+    # The line is left out, because other changes move it.
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
 def as_gitlab(found: Survey, prefix: str) -> str:
-    """Return a code quality report for GitLab, which displays the problems in a merge request."""
+    """Return the problems as a code quality report for GitLab."""
     issues = [
         {
             "description": _sentence(problem),
@@ -136,7 +132,7 @@ def as_gitlab(found: Survey, prefix: str) -> str:
 
 
 def _unique_fingerprint(problem: Problem) -> str:
-    """Return a digest that is different for each problem in a report, as GitLab requires."""
+    # GitLab requires different fingerprints.
     return hashlib.sha256(f"{_fingerprint(problem)}\0{problem.line}".encode()).hexdigest()[:32]
 
 
@@ -160,10 +156,9 @@ _PATH: Style = {"bold": True}
 
 
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
-    """Yield the lines of the report for a terminal. `prefix` is the path from the current folder to the site.
+    """Yield the lines of the report for a terminal.
 
-    If a cause has many problems, only the cause and a few examples are printed. If `every` is set, all
-    problems are printed.
+    `prefix` leads from the current folder to the site. `every` lists all problems of large causes.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}
@@ -217,12 +212,12 @@ def _summary(found: Survey, seconds: float) -> list[Part]:
 
 
 def count(n: int, what: str) -> str:
-    """Return a number with its noun, such as `1 file` or `2 files`."""
+    """Return a number with its noun, such as `2 files`."""
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 
 def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield a line for each fix that was applied or rejected."""
+    """Yield a line for each applied or rejected fix."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)
@@ -237,7 +232,7 @@ def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if isinstance(fix, Fix) and fix.line is not None:
         return f"{name}: removed from line {fix.line}; the last one stays"
-    if fix.at[-1] == fix.old:  # The fix renames the key.
+    if fix.at[-1] == fix.old:  # a renamed key
         return f"{name} → {fix.new}"
     return (
         f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -1,4 +1,4 @@
-"""Migration of a site's state folder from its former name, `.quire/`, to its current name, `.bifolio/`.
+"""Migration of the state folder from `.quire/` to `.bifolio/`.
 
 Only this module and its test contain the former name.
 """
@@ -13,14 +13,13 @@ from server.paths import STATE_FOLDER
 from server.site.configure import check_state_folder
 
 FORMER_FOLDER = ".quire"
-MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the systems with the strictest limit
+MAX_ADDRESS_BYTES = 104  # of a Unix socket's path, on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/`. Return a message that says so, or "" if nothing was renamed.
+    """Rename `.quire/` to `.bifolio/` if needed. Return a message, or "" if nothing was renamed.
 
-    If `.bifolio/` already exists, nothing is renamed. Raises SetupError if a server is using `.quire/` or if
-    the folder can't be renamed. Also raises SetupError for the reasons listed in `check_state_folder`.
+    Raises SetupError if a server uses the folder or it can't be renamed.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):
@@ -35,7 +34,7 @@ def adopt_former_folder(root: Path) -> str:
         )
     try:
         former.rename(folder)
-    except FileNotFoundError:  # Another process renamed it first.
+    except FileNotFoundError:  # Another process was first.
         return ""
     except OSError as error:
         fix = f"rename the folder to {STATE_FOLDER} by hand"
@@ -47,11 +46,10 @@ def adopt_former_folder(root: Path) -> str:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether a process is accepting connections on the Unix socket at this path."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # If the path is too long, use a shorter path to the same socket (on Linux).
+        try:  # For a long path, use a shorter path to the same socket (on Linux).
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

@@ -1,4 +1,4 @@
-"""Files that commands generate: writing, and checking whether they are up to date."""
+"""Files that commands generate, write and check."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from server.errors import SetupError
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the content of a file, or None if the file does not exist. Raises SetupError."""
+    """Return the content of a file, or None if it does not exist. Raises SetupError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -17,7 +17,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def refuse_old(path: Path, made: bytes, command: str) -> None:
-    """Raise SetupError if a generated file is out of date. `command` is the command that generates it."""
+    """Raise SetupError if a generated file is out of date. `command` generates it."""
     there = read_file(path)
     if there == made:
         return
@@ -30,10 +30,7 @@ def refuse_old(path: Path, made: bytes, command: str) -> None:
 
 
 def write_file(path: Path, made: bytes) -> bool:
-    """Write a generated file, unless it is up to date. Return whether it was written. Raises SetupError.
-
-    An unchanged file is not written, because this would trigger programs that watch it.
-    """
+    """Write a generated file if it has changed, and return whether it had. Raises SetupError."""
     if read_file(path) == made:
         return False
     try:
@@ -45,7 +42,7 @@ def write_file(path: Path, made: bytes) -> bool:
 
 
 def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file, or only check that it is up to date. Return a message. Raises SetupError."""
+    """Write a generated file, or only check it. Return a message. Raises SetupError."""
     if check:
         refuse_old(path, made, command)
     wrote = not check and write_file(path, made)
@@ -55,9 +52,9 @@ def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
 def update_folder(
     files: Mapping[Path, bytes], outdated: list[Path], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete those that are no longer generated, or only check them.
+    """Write generated files and delete outdated ones, or only check them.
 
-    Return how many files were written and how many were deleted. Raises SetupError.
+    Returns the numbers of written and deleted files. Raises SetupError.
     """
     if check:
         for path, made in files.items():

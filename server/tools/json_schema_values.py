@@ -1,7 +1,6 @@
-"""JSON Schemas for single values in the files of documents, by attribute type and file format.
+"""JSON Schemas for values in document files.
 
-In YAML, a value without quotes is text, a number or a date depending on its attribute (`documents.readers`),
-so these schemas allow each form in which an editor's YAML parser could show such a value.
+They allow every form in which an editor's YAML parser may show an unquoted value.
 """
 
 import math
@@ -21,7 +20,7 @@ TIMESTAMP_KEYS = ("createdAt", "updatedAt", "publishedAt")
 
 # --- patterns -------------------------------------------------------------------------------------
 
-# Python removes any white space around a value, and accepts the digits of all scripts.
+# Python strips white space, and accepts the digits of all scripts.
 _SPACE = "[^!-~]*"
 _DIGIT = r"(?:[0-9]|[^\x00-\x7f])"
 _MONTH, _DAY = "(?:0?[1-9]|1[0-2])", "(?:0?[1-9]|[12][0-9]|3[01])"
@@ -38,14 +37,14 @@ _INTEGER = rf"{_NUMBER}|^{_SPACE}0(?:o[0-7]+|x[0-9A-Fa-f]+){_SPACE}$"
 _EMAIL = r"^[^@ \t\r\n]+@[^@ \t\r\n]+$"
 _UID = r"^[A-Za-z0-9_.~-]*$"
 _EMPTY = "^$"
-# Matches a text with a character that counts as two in `minLength`, as in JavaScript.
+# a character that `minLength` counts as two, as in JavaScript
 _ASTRAL = r"[^\u0000-\uffff]"
-# The Unix times of the years 1 to 9999, in milliseconds.
+# years 1 to 9999
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # --- scalars --------------------------------------------------------------------------------------
 
-# A JSON number with a fraction is read as its text, like all YAML values without quotes.
+# A JSON number with a fraction is read as text, like an unquoted YAML value.
 _TEXT_KINDS: Mapping[Format, tuple[str, ...]] = {
     "json": ("string", "number"),
     "yaml": ("string", "number", "boolean"),
@@ -53,7 +52,7 @@ _TEXT_KINDS: Mapping[Format, tuple[str, ...]] = {
 }
 _TEXT_TYPES = frozenset({"string", "text", "richtext", "email", "password", "uid"})
 _WORDS = ("true", "yes", "on", "false", "no", "off")
-# For the types that can't contain text, an empty string means null.
+# "" means null for types without text.
 _VALUES: Mapping[str, JsonSchema] = {
     "integer": {"type": ["integer", "string"], "pattern": _INTEGER},
     "biginteger": {"type": ["integer", "string"], "pattern": _INTEGER},
@@ -69,9 +68,9 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 
 
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
-    """Return the JSON Schema for the value of a scalar attribute in a file.
+    """Return the JSON Schema for a scalar attribute's value in a file.
 
-    `optional` allows null. `draft` omits all rules that published documents must satisfy.
+    `optional` allows null. `draft` omits the rules for published documents.
     """
     kind = attribute.type
     if kind in _TEXT_TYPES:
@@ -79,7 +78,7 @@ def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft
     elif kind == "enumeration":
         found = {"enum": [value for text in attribute.enum for value in literals(text, format_)]}
         found["enum"] = _unique(found["enum"])
-        if None in found["enum"]:  # One of the values can't be written in JSON.
+        if None in found["enum"]:  # a value that JSON can't represent
             found = {"type": list(_TEXT_KINDS[format_])}
         elif optional:
             found["enum"] = _unique([*found["enum"], "", None])
@@ -104,7 +103,6 @@ def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft
 
 
 def nullable(schema: JsonSchema) -> JsonSchema:
-    """Return a JSON Schema that allows null in addition to what `schema` allows."""
     if "type" not in schema:
         return schema
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -124,7 +122,7 @@ def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool)
     if attribute.regex:
         pattern = import_module("server.schema.patterns").portable(attribute.regex)
         if pattern is not None:
-            # An empty string is allowed, because forms send it for an empty field.
+            # Forms send an empty string for an empty field.
             rules.append({"pattern": pattern if attribute.required else f"{_EMPTY}|{pattern}"})
     if attribute.max_length is not None:
         longest = max(attribute.max_length, 0)
@@ -138,7 +136,7 @@ def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool)
 
 
 def _shortest(least: int) -> list[JsonSchema]:
-    """Return the rule for `minLength`. It counts UTF-16 code units; JSON Schema counts characters."""
+    # `minLength` counts UTF-16 code units, but JSON Schema counts characters.
     if least <= 0:
         return []
     if least == 1:
@@ -151,10 +149,9 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return the values that a parser can show for a text in a file: the text itself and, without quotes, a
-    number, boolean or null.
+    """Return the values that parsers may read from a text in a file.
 
-    The case of a boolean does not matter. The result contains None if the text can't be written in JSON.
+    Includes None if one of them can't be written in JSON.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -170,7 +167,7 @@ def literals(text: str, format_: Format = "yaml") -> list[Any]:
 
 
 def _unique(values: list[Any]) -> list[Any]:
-    """Return values without repetitions. The values 1 and True are different, but 1 and 1.0 are equal."""
+    # 1 and True are different, but 1 and 1.0 are equal.
     found: dict[tuple[bool, Any], Any] = {}
     for value in values:
         found.setdefault((isinstance(value, bool), value), value)
@@ -186,7 +183,7 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
-    """Return the limits for the number of entries in a list of components. An optional list can be empty."""
+    """Return the limits for the number of components in a list."""
     least, most = _number(attribute.min), _number(attribute.max)
     shortest = max(1, math.ceil(least)) if least is not None else 1
     found: JsonSchema = {}
@@ -200,7 +197,7 @@ def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return a limit as a JSON number, or None if there is no limit."""
+    """Return a limit as a JSON number, or None."""
     try:
         number = Decimal(str(value)) if value is not None else None
     except InvalidOperation:
@@ -216,10 +213,7 @@ def _number(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema for the value of a relation or media attribute in a file.
-
-    `uids` contains the types of possible targets.
-    """
+    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the possible targets."""
     if attribute.derived:
         return {"enum": [None, ""]}
     target = _target(attribute, format_, uids)
@@ -259,14 +253,13 @@ def _target(attribute: Attribute, format_: Format, uids: tuple[str, ...]) -> Jso
 
 
 def own_id_schema(format_: Format) -> JsonSchema:
-    """Return the JSON Schema for the key `documentId`."""
     kinds = [*_TEXT_KINDS[format_], "null"]
     text = "The document's id. By default, it follows from the file's path."
     return {"type": kinds, "pattern": "^[^/]+$", "description": text}
 
 
 def own_timestamp_schema(key: str, *, draft: bool) -> JsonSchema:
-    """Return the JSON Schema for a timestamp that Bifolio writes. `publishedAt` in a draft is not read."""
+    """Return the JSON Schema for a timestamp in a file."""
     if draft and key == "publishedAt":
         return {"description": "Not read, because the file is a draft."}
     text = "A timestamp such as 2024-02-29T10:20:30Z. Written by Bifolio."

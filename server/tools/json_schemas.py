@@ -1,8 +1,6 @@
-"""Generator for JSON Schemas (2020-12) that describe the files of documents, for editors and linters.
+"""Generator for JSON Schemas of document files, for editors and linters.
 
-There is a schema for each content type and file format. It accepts every file that `bifolio check` accepts,
-and refuses what breaks a rule that JSON Schema can express. If a rule can't be expressed exactly, the schema
-is more lenient than the check, so that an editor never marks a correct file as wrong.
+They are at least as lenient as `bifolio check`, so editors never mark a correct file as wrong.
 """
 
 import json
@@ -29,7 +27,7 @@ from server.tools.json_schema_values import (
 )
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
-# The comment by which the command recognizes the files that it may delete.
+# by which the command recognizes files that it may delete
 COMMENT = "Made by `bifolio schema --json-schema`. Do not edit: run it again."
 FORMATS: tuple[Format, ...] = ("json", "yaml", "front-matter")
 _FORMAT_NAMES: Mapping[Format, str] = {
@@ -41,10 +39,9 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the texts of the JSON Schemas, by path in the folder for schemas, such as `yaml/article.json`.
+    """Return the JSON Schemas by path, such as `yaml/article.json`.
 
-    A content type that has drafts has a second schema for files that are drafts because of their name, such
-    as `yaml/article.draft.json`.
+    Content types with drafts have a second one, such as `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
@@ -57,12 +54,11 @@ def document_schemas(schema: Schema) -> dict[str, str]:
 
 
 def statuses(type_: Type) -> tuple[Status, ...]:
-    """Return the statuses that a file of this content type can have because of its name."""
     return ("published", "draft") if type_.draft_publish else ("published",)
 
 
 def schema_name(type_: Type, status: Status) -> str:
-    """Return the file name of a JSON Schema. API ids contain no dot, so the names differ."""
+    # API ids contain no dot, so the names differ.
     return f"{type_.singular}.draft.json" if status == "draft" else f"{type_.singular}.json"
 
 
@@ -72,10 +68,7 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of the JSON Schemas for one format and status.
-
-    Drafts may break all options of their attributes, so `draft` omits these rules.
-    """
+    """Writer of the JSON Schemas for one format. `draft` omits the rules that drafts may break."""
 
     schema: Schema
     format: Format
@@ -86,7 +79,7 @@ class _Writer:
         return type_names(self.schema, (), ("Draft",))
 
     def document(self, type_: Type) -> JsonSchema:
-        """Return the JSON Schema for the files of a content type."""
+        """Return the JSON Schema for a content type."""
         what = _FORMAT_NAMES[self.format]
         status = ", draft" if self.draft else ""
         found: JsonSchema = {
@@ -106,12 +99,12 @@ class _Writer:
             definitions = self.definitions(type_)
         if definitions:
             found["$defs"] = {name: definitions[name] for name in sorted(definitions)}
-        if "required" not in found:  # A file that contains only comments or null is an empty document.
+        if "required" not in found:  # Only comments or null make an empty document.
             found["type"] = ["object", "null"]
         return found
 
     def definitions(self, type_: Type) -> dict[str, JsonSchema]:
-        """Return the schemas of all components that documents of a content type can contain, by name."""
+        """Return the schemas of components in a content type, by name."""
         found: dict[str, JsonSchema] = {}
         waiting = [type_]
         while waiting:
@@ -124,7 +117,7 @@ class _Writer:
         return found
 
     def members(self, type_: Type) -> JsonSchema:
-        """Return the part of a schema that describes the keys in a document's file."""
+        """Return the part of a schema for the keys of a document."""
         properties = dict(self._attributes(type_))
         if type_.draft_key and type_.draft_key.name not in properties:
             properties[type_.draft_key.name] = _draft_key_schema(type_.draft_key)
@@ -155,9 +148,7 @@ class _Writer:
         return {"required": names} if names else {}
 
     def _required_names(self, type_: Type) -> Iterator[str]:
-        """Yield the keys that a published file must contain. Values can also come from the file's name, from
-        the text below the front matter, or from the attribute's default.
-        """
+        # Values can also come from the file name, the text below the front matter, or a default.
         in_name = type_.file_name or ""
         for name, attribute in type_.attributes.items():
             elsewhere = f"{{{name}}}" in in_name or name == type_.other_keys
@@ -172,7 +163,7 @@ class _Writer:
         for name, attribute in type_.attributes.items():
             description = " ".join(describe_attribute(attribute))
             if name == type_.other_keys:
-                continue  # A key with this name is one of the other keys.
+                continue  # This key is one of the other keys.
             if self.format == "front-matter" and name == type_.body:
                 text = f"{description} The text below the front matter takes precedence over this key."
                 yield name, {"description": text}
@@ -233,7 +224,6 @@ def _components_of(type_: Type) -> Iterator[str]:
 
 
 def _marked(key: DraftKey) -> JsonSchema:
-    """Return a condition: whether the draft key of a file has the value that marks drafts."""
     return {"properties": {key.name: {"enum": literals(str(key.value))}}, "required": [key.name]}
 
 

@@ -1,6 +1,4 @@
-"""Garbage collection in the media bucket. Deletes the objects to which neither the current files nor any
-commit refers.
-"""
+"""Deletion of objects in the media bucket that neither the files nor any commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +19,11 @@ from server.storage.media import SIDECAR_SUFFIX
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed
 
-Progress = Callable[[int, int], None]  # called with the number of processed objects and the total number
+Progress = Callable[[int, int], None]  # (done, total)
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # number of blobs that one git process reads
-BATCH_OBJECTS = 100  # number of objects in one request to delete them
-HISTORY_TIMEOUT_S = 600.0  # timeout for listing all files in all commits
+BATCH_BLOBS = 500  # per git process
+BATCH_OBJECTS = 100  # per request
+HISTORY_TIMEOUT_S = 600.0  # for listing the whole history
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
@@ -33,12 +31,7 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The result of a search for unreferenced objects in the bucket.
-
-    - `objects`, `named` and `young`: the number of all objects, of referenced objects, and of unreferenced
-      objects that are too young to be deleted
-    - `unnamed`: the unreferenced objects that can be deleted
-    """
+    """Unreferenced objects in the bucket: `unnamed` ones can be deleted, `young` ones can't yet."""
 
     objects: int
     named: int
@@ -47,18 +40,15 @@ class Garbage:
 
     @property
     def bytes(self) -> int:
-        """The total size of the objects that can be deleted."""
         return sum(one.size for one in self.unnamed)
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects whose names do not have the form that Bifolio uses
-    are ignored.
+    """Find the unreferenced objects in a bucket, ignoring names that Bifolio does not use.
 
-    Raises SetupError if the git history is incomplete, or if the site refers to none of the objects in the
-    bucket. Raises RemoteError.
+    Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
     """
-    # List the objects before reading the references. Objects that are added later are then not deleted.
+    # Listing first keeps objects that are added later.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
@@ -73,9 +63,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the unreferenced objects, and return the number of deleted objects. Objects that have been
-    uploaded again in the meantime are not deleted.
-    """
+    """Delete the unreferenced objects and return their number. Objects uploaded again are kept."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -87,9 +75,9 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return the hashes of all objects to which the media descriptions refer, on disk and in all commits.
+    """Return the hashes of the objects that media descriptions refer to, on disk and in all commits.
 
-    Fetches from all git remotes first. Raises SetupError, RemoteError and GitError.
+    Fetches from all remotes. Raises SetupError, RemoteError and GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
@@ -116,9 +104,7 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the ids of the git blobs that contain media descriptions, in all commits, in the reflog and in
-    git's index.
-    """
+    """Return the ids of the blobs with media descriptions, in all commits, the reflog and the index."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
@@ -132,10 +118,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the path and the blob of each file that a commit changed.
-
-    For a merge commit, these are only the files that differ from all of the commit's parents.
-    """
+    """Yield blob and path of each changed file. For a merge, only of files that differ from all parents."""
     changes = (
         "--raw",
         "-c",
@@ -161,7 +144,6 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _printed(root: Path, *arguments: str) -> bytes:
-    """Run git and return its output. Raises SetupError if git objects are missing."""
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:

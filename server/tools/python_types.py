@@ -1,4 +1,4 @@
-"""Generator for a Python module with TypedDicts that describe a site's content types, and a typed client."""
+"""Generator for a Python module with TypedDicts for content types, and a typed client."""
 
 import builtins
 import keyword
@@ -16,7 +16,7 @@ from server.schema.sentences import describe_attribute, describe_type
 from server.tools.typescript import is_always_there, type_order
 
 _TYPING = "from typing import "
-_MORE_TYPING = f"{_TYPING}Never, NotRequired, Required\n"  # Only the generated part needs these.
+_MORE_TYPING = f"{_TYPING}Never, NotRequired, Required\n"  # only for the generated part
 PRELUDE = (
     (Path(__file__).parent / "python_prelude.py")
     .read_text(encoding="utf-8")
@@ -28,7 +28,7 @@ _IMPORTED = re.compile(r"^(?:from \S+ )?import (.+)$", re.MULTILINE)
 _GENERATED = ("Client", "Locale", "TextCondition", "NumberCondition", "FlagCondition", "DateCondition")
 _SUFFIXES = ("Draft", "Input", "Changes", "Filters", "Field", "Link", "Entry", "EntryDraft", "EntryInput")
 
-# Python types of values in responses, in request bodies and in filters.
+# by attribute type
 RESPONSE_TYPES: Mapping[str, str] = {
     **dict.fromkeys(("string", "text", "richtext", "email", "uid"), "str"),
     **dict.fromkeys(("date", "time", "datetime", "timestamp", "biginteger"), "str"),
@@ -52,7 +52,7 @@ BODY_TYPES: Mapping[str, str] = {
     "blocks": "Sequence[Mapping[str, Any]]",
     "array": "Sequence[Any]",
 }
-# For each kind of condition: the Python type of the operands.
+# Python types of operands
 _CONDITIONS: Mapping[str, str] = {
     "Text": "str",
     "Number": "float | Decimal | str",
@@ -77,7 +77,7 @@ Row = tuple[str, str, str]  # key, Python type, description
 
 
 def text(value: str) -> str:
-    """Return a string literal with double quotes."""
+    """Return a Python string literal."""
     return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in value) + '"'
 
 
@@ -95,15 +95,11 @@ def literal(values: Iterable[str]) -> str:
 
 
 def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool = True) -> str:
-    """Return the declaration of a TypedDict.
-
-    The functional syntax allows keys such as `a-b` and `class`. It is always used, because in a class, a key
-    such as `int` would hide the type, and `__key` would be renamed.
-    """
+    """Return the declaration of a TypedDict."""
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
-        if key in keys:  # A component can have an attribute with the name `__component`.
+        if key in keys:  # A component can have an attribute with this name.
             continue
         keys.add(key)
         if described:
@@ -125,7 +121,6 @@ class _Writer:
 
     @cached_property
     def in_zones(self) -> frozenset[str]:
-        """The components that dynamic zones can contain."""
         every = (a for t in self.schema.types.values() for a in t.attributes.values())
         return frozenset(uid for attribute in every for uid in attribute.components)
 
@@ -175,7 +170,7 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _link(self, attribute: Attribute, suffix: str) -> str:
-        """Return the type of what an attribute leads to, or "" for a relation to an unknown type."""
+        """Return the type of an attribute's target, or "" for an unknown type."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -206,7 +201,7 @@ class _Writer:
             yield attribute.name, shown, _about(attribute)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies, or "" for a relation to an unknown type."""
+        """Return an attribute's type in request bodies, or "" for an unknown type."""
         match attribute.type:
             case "relation":
                 return "RelationInput" if targets_of(self.schema, attribute) else ""
@@ -270,7 +265,7 @@ def _condition(kind: str, operand: str) -> str:
     return typed_dict(own, (*rows, *logic), total=False)
 
 
-# the suffixes of the types by which the two generic classes are parametrized
+# suffixes of the generic classes' type parameters
 _COLLECTION_PARTS = ("", "Draft", "Input", "Changes", "Filters", "Field", "Link")
 _SINGLE_PARTS = ("", "Draft", "Changes", "Field", "Link")
 
@@ -300,7 +295,7 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
 
 
 def _attributes(schema: Schema) -> Mapping[str, Type]:
-    """Return the content types by the names of the client's attributes."""
+    """Return the content types by attribute of the client."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:
         resource = type_.plural if type_.kind == "collectionType" else type_.singular

@@ -1,6 +1,4 @@
-"""Code that several subcommands share: the option `--site`, one-line errors, progress bars, and styled
-output.
-"""
+"""Shared parts of subcommands: the option `--site`, errors, progress bars and styled output."""
 
 import os
 import shutil
@@ -53,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for a subcommand that prints expected errors in one line and exits with status 1."""
+    """Decorator that prints expected errors in one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -68,9 +66,9 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager: convert the error of a rejected write to a SetupError about `subject`.
+    """Context manager that converts the error of a rejected write to a SetupError.
 
-    `otherwise` is the hint at the end of the error's message, for example "nothing was changed".
+    `otherwise` is the hint at the end of its message.
     """
     try:
         yield
@@ -79,14 +77,14 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
     except (
         NotServedError,
         RemoteLostError,
-    ) as error:  # Do not claim that nothing was changed: the remote may have accepted the write.
+    ) as error:  # The remote may have accepted the write, so do not claim that nothing was changed.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
         raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
-    """If a change has not been committed yet, print a note that the running server will commit it."""
+    """Print a note if the running server has yet to commit a change."""
     if commit == PENDING:
         click.echo(
             "! the change is not committed yet; the running server of the site will commit it", err=True
@@ -94,16 +92,14 @@ def tell_commit(commit: str) -> None:
 
 
 def check_folder(root: Path) -> None:
-    """Raise SetupError if the folder is missing."""
     if not root.is_dir():
         raise SetupError(str(root), None, "the folder does not exist", "pass the site's folder with --site")
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError unless the folder contains `site.yaml` or `content-types/`.
+    """Raise SetupError if a folder is not a site, and rename a former state folder.
 
-    Without this check, a subcommand that is run in the wrong folder would report no problems. This function
-    also renames the state folder of earlier Bifolio versions. Raises GitError.
+    Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -120,10 +116,9 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: yield a function that updates a progress bar. The function is called with the number
-    of completed steps and the total number of steps.
+    """Context manager that yields a function to update a progress bar.
 
-    The bar is displayed only on a terminal, and only after PROGRESS_DELAY_S seconds.
+    The bar appears on terminals only, after PROGRESS_DELAY_S seconds.
     """
     began, bar = time.perf_counter(), None
 
@@ -143,18 +138,14 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines that consist of styled parts.
-
-    The environment variables NO_COLOR and FORCE_COLOR determine whether colours are used. If neither is set,
-    colours are used if the terminal supports them.
-    """
+    """Print styled lines, with colours if NO_COLOR, FORCE_COLOR and the terminal allow them."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
 
 
 def printable(text: str) -> str:
-    """Escape the control characters in a text, so that a terminal displays them instead of executing them."""
+    """Escape control characters, so that a terminal does not execute them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -162,7 +153,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that the option `--at` specifies. Raises SetupError."""
+    """Return the commit that `--at` names. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -170,9 +161,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Make the site serve all requests from its state at `commit`. If `commit` is "", the site serves its
-    current state. Raises SetupError.
-    """
+    """Serve the site at a past commit, unless `commit` is "". Raises SetupError."""
     try:
         if commit:
             past.hold(commit)
@@ -182,10 +171,9 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: create a temporary clone of the site at a commit. The resized variants (`formats`) of
-    pictures that the site already has are included.
+    """Context manager that yields a temporary clone of the site at a commit.
 
-    Raises StorageError and SetupError.
+    It contains the resized images of the site. Raises StorageError and SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():
@@ -197,8 +185,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Create a hard link to a file. If the target is on a different disk, create a copy instead."""
     try:
         os.link(source, target)
-    except OSError:
+    except OSError:  # The target is on a different disk.
         shutil.copy2(source, target)

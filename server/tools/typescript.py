@@ -1,4 +1,4 @@
-"""Generator for TypeScript types that describe a site's content types."""
+"""Generator for TypeScript types of content types."""
 
 import json
 import re
@@ -34,17 +34,17 @@ def text(value: str) -> str:
 
 
 def union(values: Iterable[str]) -> str:
-    """Return a union of TypeScript string literals, or `never` if there are no values."""
+    """Return a union of TypeScript string literals, or `never` without values."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """Return the name of a property, in quotes if necessary."""
+    """Return a property name, in quotes if necessary."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment on one line, or "" if there are no sentences."""
+    """Return a doc comment on one line, or "" without sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -52,7 +52,7 @@ def comment(sentences: Iterable[str], indent: str = "") -> str:
 
 # --- shapes ---------------------------------------------------------------------------------------
 
-# Value types in responses and in request bodies.
+# by attribute type
 RESPONSE_TYPES: Mapping[str, str] = {
     "string": "string",
     "text": "string",
@@ -80,7 +80,7 @@ BODY_TYPES: Mapping[str, str] = {
     "biginteger": "number | string",
     "decimal": "number | string",
 }
-# Attributes of built-in types that are never null.
+# attributes of built-in types that are never null
 _ALWAYS: Mapping[str, frozenset[str]] = {
     UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
@@ -90,15 +90,13 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Generator for a schema's TypeScript types. `names` contains the TypeScript name of each content type
-    and component.
-    """
+    """Generator for TypeScript types. `names` contains the TypeScript name of each type."""
 
     schema: Schema
     names: Mapping[str, str]
 
     def of(self, type_: Type) -> str:
-        """Return the TypeScript types for one content type or component."""
+        """Return the TypeScript types for a content type or component."""
         name = self.names[type_.uid]
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
@@ -111,7 +109,7 @@ class Shapes:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def entry(self, type_: Type) -> str:
-        """Return the line for a content type or component in the table of types."""
+        """Return the line for a type in the table of types."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -139,9 +137,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute's target. Return "" for a relation to an unknown
-        content type.
-        """
+        """Return the type of an attribute's target, or "" for an unknown type."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -168,9 +164,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's TypeScript type in request bodies. Return "" for a relation to an unknown
-        content type.
-        """
+        """Return an attribute's type in request bodies, or "" for an unknown type."""
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
@@ -206,13 +200,13 @@ def _member(attribute: Attribute, value: str, optional: str = "") -> str:
 PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# The generated module uses these names, so the types in it must have different names.
+# names that the generated module uses
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# TypeScript types for the operands of filters. `V` is the attribute's type.
+# `V` is the attribute's type
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -223,7 +217,6 @@ _TAKES: Mapping[str, str] = {
 
 
 def write_module(schema: Schema, settings: Settings) -> str:
-    """Return the text of the TypeScript module."""
     return f"{_HEAD}\n{types_of(schema, settings)}"
 
 
@@ -242,12 +235,11 @@ def types_of(schema: Schema, settings: Settings) -> str:
 
 
 def typescript_names(schema: Schema) -> Mapping[str, str]:
-    """Return the TypeScript name of each content type and component."""
     return type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
 
 
 def type_order(schema: Schema) -> list[Type]:
-    """Return all content types and components in the order in which they are declared."""
+    """Return all types in the order of their declarations."""
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 
@@ -265,7 +257,6 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 
 def _endpoints(types: Iterable[Type]) -> str:
-    """Return two tables: collection types by plural API id, and single types by singular API id."""
     types = tuple(types)
     collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
     singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")

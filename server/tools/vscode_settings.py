@@ -1,7 +1,4 @@
-"""The settings of VS Code that associate JSON Schemas with the files of documents.
-
-`.vscode/settings.json` may contain comments, which Bifolio keeps.
-"""
+"""VS Code settings that associate JSON Schemas with document files."""
 
 import json
 import re
@@ -21,7 +18,7 @@ from server.tools.json_schemas import Status, schema_name, statuses
 SETTINGS_PATH = ".vscode/settings.json"
 JSON_KEY, YAML_KEY = "json.schemas", "yaml.schemas"
 _ENDINGS: Mapping[str, tuple[str, ...]] = {"json": (".json",), "yaml": YAML}
-# Matches strings, comments, and commas before a closing bracket.
+# strings, comments, and commas before a closing bracket
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<comment>{_COMMENT})', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', re.DOTALL)
@@ -30,9 +27,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values for `json.schemas` and `yaml.schemas`. `folder` is the path of the folder with the
-    JSON Schemas, relative to the site.
-    """
+    """Return the values for `json.schemas` and `yaml.schemas`. `folder` contains the JSON Schemas."""
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
         {"fileMatch": list(_globs(type_, status, "json", "/")), "url": _url(folder, "json", type_, status)}
@@ -51,7 +46,7 @@ def _prefix(folder: str) -> str:
 
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
-    """Yield glob patterns for the files of a content type. A pattern that begins with `!` excludes files."""
+    """Yield globs for the files of a content type. `!` excludes files."""
     for stem, ending in _paths(type_, _ENDINGS[format_]):
         if status == "draft":
             yield f"{root}{stem}.draft{ending}"
@@ -66,7 +61,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the paths of the files of a content type as patterns, each with the extension separated."""
+    """Yield stem and extension of a content type's paths, as patterns."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in endings:
@@ -83,10 +78,9 @@ def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Return the text of the settings file with the associations for a site. Everything else stays the same.
+    """Update the associations in a settings file, keeping everything else.
 
-    Entries for schemas in `folder` are replaced. Raises SetupError if the text can't be parsed, or if a
-    comment would be lost.
+    Raises SetupError if the text is invalid, or if a comment would be lost.
     """
     text = "{}\n" if text is None or not text.strip() else text
     plain = _without_comments(text)
@@ -127,17 +121,16 @@ def _merged_mapping(there: Any, made: dict[str, list[str]], folder: str) -> dict
 
 
 def _without_comments(text: str) -> str:
-    """Replace comments and trailing commas with spaces, so that the positions stay the same."""
+    # Spaces keep the positions.
     return _TRAILING_COMMA.sub(lambda found: " " if found["comma"] else found[0], _blanked(text))
 
 
 def _blanked(text: str) -> str:
-    """Replace comments with spaces."""
     return _TOKEN.sub(lambda found: re.sub(r"[^\r\n]", " ", found[0]) if found["comment"] else found[0], text)
 
 
 def _with_value(text: str, key: str, value: Any) -> str:
-    """Return the text with a new value for a key in the top-level object."""
+    """Set a key of the top-level object."""
     plain = _without_comments(text)
     root = json_nodes(plain)
     indent = _indent(plain, root)
@@ -150,7 +143,7 @@ def _with_value(text: str, key: str, value: Any) -> str:
             fix = "move the comments above the key, then run the command again"
             raise _refusal(text, plain, key, "contains comments, which would be lost", fix)
         return text[: item.start] + written + text[item.end :]
-    # The new key comes last, below any comments.
+    # below any comments
     end, line = len(text[: root.end - 1].rstrip()), f"{newline}{indent}{json.dumps(key)}: {written}"
     after = root.items[-1].end if root.items else end
     has_comma = "," in _blanked(text)[after:end]
@@ -160,7 +153,7 @@ def _with_value(text: str, key: str, value: Any) -> str:
 
 
 def _indent(plain: str, root: Node) -> str:
-    """Return the white space before the first key, or two spaces."""
+    """Return the indentation of the first key, or two spaces."""
     if not root.keys:
         return "  "
     start = root.keys[0].start

@@ -1,4 +1,4 @@
-"""Generator for zod schemas that validate responses, together with the TypeScript types of a site."""
+"""Generator for zod schemas that validate responses, with the TypeScript types."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from server.tools.typescript import (
 
 PRELUDE = (Path(__file__).parent / "zod_prelude.ts").read_text(encoding="utf-8")
 _HEAD = "// Made by `bifolio types --zod` from this site's content types. Do not edit: run it again.\n"
-# zod schemas for values in responses, by attribute type
+# by attribute type
 RESPONSE_SCHEMAS: Mapping[str, str] = {
     "string": "z.string()",
     "text": "z.string()",
@@ -68,10 +68,7 @@ class _Writer:
     names: Mapping[str, str]
 
     def object(self, type_: Type) -> str:
-        """Return the zod schema for a content type or component in a response without `populate`.
-
-        The compiler checks that it agrees with the TypeScript type of the same name.
-        """
+        """Return the zod schema for a content type or component without `populate`."""
         name = self.names[type_.uid]
         members = "".join(self._members(type_))
         first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
@@ -94,7 +91,6 @@ class _Writer:
             yield f"  {key(name)}: {value},\n"
 
     def links(self, type_: Type) -> str:
-        """Return the line for a type in the table of links."""
         found = dict(self._links(type_))
         members = "".join(f"    {key(name)}: {link},\n" for name, link in found.items())
         return f"  {key(key_of(type_))}: {{\n{members}  }},\n".replace("{\n  }", "{}")
@@ -125,9 +121,8 @@ def _link(kind: str, targets: Iterable[str]) -> str:
 
 
 def key(name: str) -> str:
-    """Return a key of an object literal. The key `__proto__` would set the object's prototype, unless it is
-    computed.
-    """
+    """Return a key of an object literal."""
+    # `__proto__` would set the object's prototype, unless it is computed.
     return f"[{text(name)}]" if name == "__proto__" else prop(name)
 
 
@@ -137,7 +132,7 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
-    """Return the text of the TypeScript module with types and zod schemas."""
+    """Return the TypeScript module with types and zod schemas."""
     writer = _Writer(schema, typescript_names(schema))
     types = type_order(schema)
     shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)

@@ -1,7 +1,6 @@
-"""TOML editor. Like `edit_yaml`, it changes values and leaves all other bytes as they are.
+"""TOML editor that changes values and leaves all other bytes as they are.
 
-The package tomlkit can't be used, because it adds lines that end with LF to files that use CRLF. It is also
-eight times as slow, and does not report the positions that are needed for error messages.
+tomlkit can't be used: it mixes line endings and reports no positions.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,10 +22,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return a TOML text with new values for some top-level keys. The value REMOVE or None removes a key.
+    """Change top-level keys of a TOML text. The value REMOVE or None removes a key.
 
-    If `expand` is set, the changed keys are rewritten completely. Raises NoNull if a new value contains a
-    null.
+    `expand` rewrites changed keys completely. Raises NoNull if a value contains a null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -41,9 +39,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return the text without the earlier values of repeated keys. Each key in `keys` occurs several times,
-    and only its last value is kept.
-    """
+    """Remove all but the last values of the repeated keys with these paths."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -51,20 +47,17 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor for a TOML text. It collects replacements, and lines to add at the top and the end of
-    the text.
-    """
+    """Collector of replacements and additions in a TOML text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
-        self.all_statements = statements(text)  # includes the earlier values of repeated keys
+        self.all_statements = statements(text)  # with the earlier values of repeated keys
         self.cuts: list[Cut] = []
-        self.top = ""  # new keys, if the text has no keys above its first table header
+        self.top = ""  # new keys for a text without keys above its first table
         self.sections: list[str] = []
 
     def result(self) -> str:
-        """Return the text after all collected replacements and additions."""
         if self.top:
             self.insert_at_top(self.top)
         made = apply_cuts(self.text, self.cuts)
@@ -76,14 +69,11 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements that define the value at a path, or a value nested in it."""
+        """Return the statements that define a value or parts of it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Change the value at a path of keys from `old` to `new`.
-
-        Only the parts that differ are rewritten.
-        """
+        """Change the value at a path, rewriting only the parts that differ."""
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -107,12 +97,10 @@ class _TomlEditor:
         return self.rewrite(path, new)
 
     def rewrite(self, path: KeyPath, new: Any) -> None:
-        """Remove the lines that define the value at a path of keys, and add its new value."""
         self.remove(path)
         self.add(path[:-1], path[-1], new)
 
     def remove(self, path: KeyPath) -> None:
-        """Remove the lines that define the value at a path, and the lines that define values nested in it."""
         for s in self.all_statements:
             if s.path[: len(path)] != path:
                 continue
@@ -120,7 +108,7 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table: below the last key of the table, or as a new table at the end of the text."""
+        """Add a key to a table: below its last key, or in a new table at the end."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -143,27 +131,23 @@ class _TomlEditor:
             self.sections.append(f"[{'.'.join(map(toml_key, names))}]\n{entry}")
 
     def insert_below(self, statement: Statement, lines: str) -> None:
-        """Insert `lines` below the last line of a statement."""
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
-        """Insert keys above the first table header, and above the comment lines directly before it."""
         if self.statements:
             self.insert(comments_start(self.text, self.statements[0].start), lines + "\n")
         else:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        """Insert lines at the start of the line at index `at`. If the text has no final newline, the result
-        has none.
-        """
+        # A text without a final newline stays without one.
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables from `old` to `new`. Only tables that differ are rewritten."""
+        """Change an array of tables, rewriting only the tables that differ."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -181,10 +165,7 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """Return the text for a new value in place of an old one. Only the parts that differ are rewritten.
-
-        `lines` has the same meaning as in `toml_value`.
-        """
+        """Return the text for a new value, rewriting only the parts that differ."""
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -199,7 +180,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the text for an inline table after a change, or None if it must be rewritten completely."""
+        """Return the changed text of an inline table, or None if it must be rewritten."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -207,7 +188,6 @@ class _TomlEditor:
         return found.written(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
-        """Yield the members of an inline table after a change (see `Part`)."""
         for i, entry in enumerate(table.entries):
             key = str(entry.path[0])
             if key in new:
@@ -220,13 +200,12 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the text for an array after a change, or None if it must be rewritten completely."""
+        """Return the changed text of an array, or None if it must be rewritten."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
-        """Yield the items of an array after a change (see `Part`)."""
         for step in steps(old, new):
             if step.kind == "comes":
                 yield -1, toml_value(step.new)

@@ -1,7 +1,6 @@
 """TOML parser and writer.
 
-Parsing uses the standard library, which is eight times as fast as the package tomlkit, but reports no
-positions. When positions are needed, they are determined by `statements`.
+tomllib is eight times as fast as tomlkit, but reports no positions (see `statements`).
 """
 
 import json
@@ -33,18 +32,16 @@ _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # limit for the number of repeated keys in a file
+MAX_REPEATS = 100  # in one file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML. Dates, times and numbers with a fraction are returned as Plain. Raises SyntaxProblem.
+    """Parse TOML. Dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
 
-    The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
-    error. If `repeats` is given, repeated keys are allowed: they are added to `repeats`, and their last
-    values are used.
+    Fills `positions` and `repeats` if given. Without `repeats`, a repeated key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -54,7 +51,7 @@ def read_toml(
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels") from error
-    except ValueError as error:  # Python can't convert a number with so many digits.
+    except ValueError as error:  # too many digits
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
         raise SyntaxProblem(
@@ -69,10 +66,7 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Return a TOML text in which the earlier values of repeated keys are replaced by spaces.
-
-    Each key with such a value is appended to `repeats`.
-    """
+    """Replace the earlier values of repeated keys by spaces, and add the keys to `repeats`."""
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -85,17 +79,14 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
                 repeats.append(repeated_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
-            break  # The caller will report this error.
+            break  # The caller reports it.
         else:
             break
     return text
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after a value that tomllib rejects because its key is repeated.
-
-    `message` is tomllib's error message. If it reports a different error, return 0.
-    """
+    """Return the index after the value of a repeated key, or 0 if tomllib's error is a different one."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -106,7 +97,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """Convert dates and times from tomllib to strings as in the API."""
+    """Convert dates and times to strings as in the API."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -119,17 +110,13 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    """Return a number exactly as it is written in the file.
-
-    Infinity and NaN are instead returned in YAML's notation, which no attribute accepts.
-    """
+    # Infinity and NaN in YAML's notation, which no attribute accepts.
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
     return Plain(f"{sign}.{word}") if word in ("inf", "nan") else Plain(text.replace("_", ""))
 
 
 def _problem(message: str, text: str) -> SyntaxProblem:
-    """Convert an error message of tomllib to a SyntaxProblem with the position that the message contains."""
     where = _WHERE.search(message)
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
@@ -143,7 +130,6 @@ def _problem(message: str, text: str) -> SyntaxProblem:
 
 
 def _open_quote(text: str) -> int:
-    """Return the index of the opening quote of a string that is never closed."""
     return next((token.start() for token in _QUOTES.finditer(text) if token[1]), len(text))
 
 
@@ -156,7 +142,6 @@ def _fix(sentence: str) -> str:
 
 
 def _too_long(text: str) -> SyntaxProblem:
-    """Return the error for a number that has too many digits."""
     found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
     return SyntaxProblem(
@@ -172,19 +157,17 @@ _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
 class NoNull(ValueError):
-    """Error if a value contains a null, which TOML can't represent."""
+    """Error for a value that contains a null, which TOML can't represent."""
 
 
 def toml_key(key: str) -> str:
-    """Return a key as it is written in TOML, in quotes if necessary."""
     return key if _BARE_KEY.fullmatch(key) else _quote(key)
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return the text for a value to the right of `=`. Mappings become inline tables. Raises NoNull.
+    """Return the text to the right of `=`. Mappings become inline tables. Raises NoNull.
 
-    If `lines` is set, a string with line breaks is written on several lines. `quote` is the quote character
-    of the previous value. It is also used for the new value.
+    `lines` allows strings on several lines. `quote` is the previous value's quote, which is used again.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -204,12 +187,11 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
 
 
 def toml_entry(key: str, value: Any) -> str:
-    """Return a line with a key and its value, `key = value`."""
     return f"{toml_key(key)} = {toml_value(value, lines=True)}\n"
 
 
 def is_section(value: Any) -> bool:
-    """Whether a value is written below a table header. True for a mapping or a list of mappings."""
+    """Return whether TOML puts a value below a table header."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -218,7 +200,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return a mapping below the header `[keys]`, or each mapping in a list below a header `[[keys]]`."""
+    """Return the text of a mapping below `[keys]`, or of a list of mappings below `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -226,10 +208,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the text for the content of a mapping: first its keys and values, then its tables.
-
-    `keys` is the path of the mapping.
-    """
+    """Return the text of a mapping: first its values, then its tables. `keys` is its path."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):
@@ -249,14 +228,11 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a string in quotes on one line. TOML's escapes are the same as JSON's, except for one more
-    character.
-    """
+    # JSON's escapes, and one more character.
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _stands_bare(text: str) -> bool:
-    """Whether a text without quotes is a number, date or time in TOML."""
     try:
         tomllib.loads(f"_ = {text}")
     except ValueError:

@@ -1,7 +1,6 @@
-"""The statements in a TOML text, and the character indexes at which they begin and end.
+"""Statements of a TOML text, and where they begin and end.
 
-tomllib reports no positions, and tomlkit does not make them accessible. This module does not validate the
-text: tomllib must already have accepted it.
+tomllib must have accepted the text before.
 """
 
 import re
@@ -22,17 +21,14 @@ _SCALAR = re.compile(
     r"|'''[\s\S]*?'{3,5}"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
-    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # A space may separate a date and its time.
+    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # between a date and its time
 )
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 
 @dataclass(slots=True)
 class Value:
-    """A value in a TOML text, from index `start` to `end`.
-
-    It is to the right of `=`, in an array, or in an inline table.
-    """
+    """A value in a TOML text, from index `start` to `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -42,10 +38,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value in an inline table, or an item in an array.
-
-    It has a path relative to the table or array, the index at which it starts, and the value.
-    """
+    """A key with its value in an inline table, or an item in an array. `path` is relative."""
 
     path: KeyPath
     start: int
@@ -54,9 +47,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or a table header (then `value` is None). `path` starts at the top level.
+    """A key with its value, or a table header (then `value` is None).
 
-    `table` is the path of the table header above. If that table is in an array, the path contains its index.
+    `table` is the path of the header above, with the index of a table in an array.
     """
 
     path: KeyPath
@@ -67,9 +60,9 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return all statements in a TOML text, in order."""
+    """Return the statements of a TOML text in order."""
     found: list[Statement] = []
-    lengths: dict[KeyPath, int] = {}  # lengths of the arrays of tables, by path
+    lengths: dict[KeyPath, int] = {}  # of arrays of tables
     table: KeyPath = ()
     at = _skip(text, 0)
     while at < len(text):
@@ -91,10 +84,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """Return the path of the table that a header begins.
-
-    If the path goes through an array of tables, it contains the index of the array's last table.
-    """
+    """Return the path of the table that a header begins, with indexes of tables in arrays."""
     path: KeyPath = ()
     for i, key in enumerate(keys):
         path = (*path, key)
@@ -106,7 +96,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """Return the parts of a dotted key that starts at an index, and the index after the key."""
+    """Parse a dotted key. Return its parts, and the index after it."""
     parts = []
     while part := _PART.match(text, at):
         parts.append(_key(part[0]))
@@ -119,9 +109,7 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
 
 
 def key_spans(text: str, at: int) -> list[tuple[int, int]]:
-    """Return where each part of a dotted key starts and ends. The key is in the statement, or in the entry of
-    an inline table, that starts at index `at`.
-    """
+    """Return the span of each part of the dotted key at index `at`."""
     while text[at] in "[ \t":  # a table header
         at += 1
     spans = []
@@ -135,12 +123,10 @@ def key_spans(text: str, at: int) -> list[tuple[int, int]]:
 
 
 def _key(written: str) -> str:
-    """Return a key without quotes, and with its escapes decoded."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
 
 
 def _value(text: str, at: int) -> Value:
-    """Return the value that starts at index `at`, with the index at which it ends."""
     if text[at] == "[":
         return _array(text, at)
     if text[at] == "{":
@@ -177,9 +163,7 @@ def _inline_table(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the index of the next character, from an index on, that is neither white space nor part of a
-    comment.
-    """
+    # white space and comments
     return _after(_BLANK, text, at)
 
 
@@ -189,14 +173,13 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def earlier_of_last(text: str) -> Statement | None:
-    """Return the earlier statement that has the same key and header as the last statement in the text, or
-    None.
+    """Return an earlier statement with the same key as the last one, or None.
 
-    The text must end after the value that tomllib has rejected. Therefore everything before it is valid.
+    The text must end after the value that tomllib has rejected.
     """
     try:
         *above, last = statements(text)
-    # tomllib has rejected the text for a different reason, inside a statement.
+    # rejected for a different reason, inside a statement
     except (ValueError, IndexError):
         return None
     same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
@@ -204,18 +187,13 @@ def earlier_of_last(text: str) -> Statement | None:
 
 
 def blanked(text: str, statement: Statement) -> str:
-    """Return the text with spaces in place of a statement, so that all other characters keep their
-    positions.
-    """
+    # Spaces keep the positions of everything else.
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return a RepeatedKey for `earlier`, a statement whose key is repeated later in the text.
-
-    `end` is the index after the later value.
-    """
+    """Describe a repeated key. `end` is the index after its later value."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -225,7 +203,7 @@ def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
 
 
 def positions_in(text: str) -> Positions:
-    """Return the positions of all keys and list items in a TOML text."""
+    """Return the positions of keys and list items."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _everything(text):
@@ -233,14 +211,14 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # The tables in a dotted key start at the same position as the key.
+        for end in range(1, len(path)):  # The tables of a dotted key start at the key.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, the start offset and the value, for each statement and for each value inside one."""
+    """Yield path, start index and value of each statement and everything inside it."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

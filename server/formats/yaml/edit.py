@@ -1,8 +1,6 @@
-"""YAML editor. It changes values and leaves all other bytes as they are.
+"""YAML editor that changes values and leaves all other bytes as they are.
 
-`edit_yaml` finds the old text of a value by its position in the syntax tree, and replaces it with the output
-of `yaml.writer`. The caller must parse the result, and reject the edit if anything other than the intended
-values has changed.
+The caller must parse the result to check the edit.
 """
 
 import re
@@ -28,10 +26,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the text for a list or mapping in brackets (flow style) after a change.
-
-    Return None if it can't be changed item by item, so that it must be rewritten completely.
-    """
+    """Return the changed text of a list or mapping in brackets, or None if it must be rewritten."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -74,15 +69,12 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
 
 
 def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
-    """Return the text for a new value inside a list or mapping in brackets."""
     made = change_flow(text, node, tree, value)
     return made or _write_scalar(value, node.style if node.kind == "scalar" else "")
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return the text for a string, number, boolean or null inside brackets, with the previous quotes if
-    possible.
-    """
+    """Return the text for a value inside brackets, with the previous quotes if possible."""
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -96,10 +88,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return a YAML text with new values for some top-level keys. The value REMOVE removes a key.
+    """Change top-level keys of a YAML text. The value REMOVE removes a key.
 
-    If `expand` is set, each key whose value contains an anchor or alias is also rewritten, with the values of
-    aliases written out in full.
+    `expand` replaces all anchors and aliases by their values.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -107,7 +98,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
-        # Without a final newline, a new string with several lines at the end would be parsed differently.
+        # A string with several lines at the end would be parsed differently without a final newline.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
         return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
@@ -121,9 +112,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return the text without the earlier values of repeated keys. Each key in `keys` occurs several times,
-    and only its last value is kept.
-    """
+    """Remove all but the last values of the repeated keys with these paths."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -138,10 +127,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects replacements in a YAML text.
-
-    The keys in `forced` are rewritten even if their values have not changed.
-    """
+    """Collector of replacements in a YAML text. Keys in `forced` are always rewritten."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -149,9 +135,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Return the changes, together with additional changes: all keys with anchors or aliases, and all
-        keys from << merges, are rewritten.
-        """
+        """Add changes that rewrite all keys with anchors, aliases or << merges."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -159,7 +143,7 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys in a mapping in block style (one key per line)."""
+        """Change, remove and add keys of a mapping in block style."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -176,9 +160,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove the earlier values of each key in `keys` that occurs several times in a mapping, or in a
-        mapping nested in it. Only the last value is kept.
-        """
+        """Remove all but the last values of repeated keys, including those in nested mappings."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -201,7 +183,7 @@ class _YamlEditor:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Change the value of a key in a mapping in block style."""
+        """Change the value of a key of a mapping in block style."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -223,11 +205,7 @@ class _YamlEditor:
         return None
 
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Change a list or mapping in brackets item by item. Return False if it must be rewritten completely.
-
-        For example, it must be rewritten if it is on one line and its new items include lists or mappings,
-        because these are easier to read in block style.
-        """
+        # A line with nested lists or mappings is easier to read in block style.
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
             return False
@@ -237,9 +215,7 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        """Whether the next line below the value is an indented comment. If the new value were written as a
-        literal block (`|`), this comment would become part of the value.
-        """
+        # A literal block would swallow an indented comment below it.
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
@@ -247,10 +223,9 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace the value of a key. `written` contains the new text for the rest of the key's line, and the
-        new lines below it.
+        """Replace the value of a key, keeping the comment after it.
 
-        A comment after the old value is kept.
+        `written` is the rest of the key's line, and the lines below.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -264,9 +239,7 @@ class _YamlEditor:
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment after a value. A value in block style has this comment on its first line. Any
-        other value has it on its last line.
-        """
+        """Return the comment after a value."""
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -277,7 +250,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a list in block style. Items that are unchanged or moved keep their bytes and comments."""
+        """Change a list in block style. Unchanged and moved items keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -298,7 +271,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return the positions of the lines of each item in a list in block style."""
+        """Return where the lines of each list item are."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -312,14 +285,10 @@ class _YamlEditor:
         return found
 
     def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
-        """Insert lines above item `i` and its comments, or below the last item."""
         at = lines[i].comments if i < len(lines) else lines[-1].end
         self.cuts.append(Cut(at, at, added))
 
     def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
-        """Change an item in a list in block style: key by key, as a single value, or by replacing all its
-        lines.
-        """
         if self.same_shape(node, tree, value):
             gone = {k: REMOVE for k in tree if k not in value}
             return self.mapping(node, tree, {**value, **gone})
@@ -334,11 +303,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether a list item can be changed key by key.
-
-        This is possible if the old and the new value are mappings, the old value has no anchor, and its first
-        key also exists in the new value.
-        """
+        """Return whether a list item can be changed key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -350,14 +315,11 @@ class _YamlEditor:
         )
 
     def item(self, value: Any, margin: str) -> str:
-        """Return the lines for a list item, `- value`, indented by `margin`."""
         lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
         return self.indented(lines, margin)
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change a file that consists of a single flow mapping, `{key: value}`. If possible, only the changed
-        keys are rewritten. Otherwise, the whole mapping is.
-        """
+        # The whole file is a single mapping in brackets.
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return
@@ -366,17 +328,12 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        """Return the indentation of the key at index `at`. If the key begins with `? `, the indentation ends
-        before these characters.
-        """
+        # The indentation of a key that begins with `? ` ends before these characters.
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        """Return the end of a value without the line breaks after it.
-
-        For a literal or folded block, all white space at its end is omitted.
-        """
+        # A literal or folded block also loses spaces at its end.
         end = node.end
         blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
         while end > node.start and self.text[end - 1] in blank:
@@ -384,14 +341,10 @@ class _YamlEditor:
         return end
 
     def column(self, at: int) -> int:
-        """Return the number of characters between the start of the line and an index."""
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how many spaces the dashes of lists in a mapping are indented from their key.
-
-        This is determined from the first list in the mapping. If there is no list, return 2.
-        """
+        """Return how far the mapping's lists are indented from their keys: as its first list, or 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -403,7 +356,6 @@ class _YamlEditor:
         return made.replace("\n", self.newline)
 
     def keeps_newlines(self, node: Node) -> bool:
-        """Whether a value is a literal or folded block that includes the blank lines below it."""
         header = self.text[node.start : line_end(self.text, node.start)]
         return node.style in ("|", ">") and "+" in header.partition("#")[0]
 
@@ -421,11 +373,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Position of the lines of an item in a list in block style.
-
-    `comments` is the start of the comments above the item, `start` and `end` are the start and end of its
-    lines, and `dash` is the index of its dash.
-    """
+    """Lines of a list item in block style. `comments` is the start of the comments above."""
 
     comments: int
     start: int
@@ -433,25 +381,21 @@ class _ItemLines:
     end: int
 
     def of(self, text: str) -> str:
-        """Return this item's lines from the text, including the comments above them."""
         return text[self.comments : self.end]
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return the text for the value of a key: the rest of the key's line, and the lines below it."""
+    """Return the rest of a key's line, and the lines below it."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 
 
 def _shares(node: Node) -> bool:
-    """Whether the value of a syntax node contains an anchor, tag or alias."""
     return node.anchored or node.kind == "alias" or any(map(_shares, (*node.keys, *node.items)))
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a value can be written on one line: it contains no nested lists, mappings or strings with line
-    breaks.
-    """
+    """Return whether a value fits on one line."""
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

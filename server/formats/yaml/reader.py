@@ -1,7 +1,6 @@
-"""YAML parser. It builds a tree from the events that libyaml reports.
+"""YAML parser that keeps unquoted values as text, and reports positions.
 
-PyYAML's loaders can't be used, because they determine types by the rules of YAML 1.1, discard quotes and line
-numbers, and are recursive.
+It uses libyaml's events, because PyYAML's loaders apply the types of YAML 1.1.
 """
 
 from typing import Any
@@ -13,8 +12,7 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# Since version 0.2.6, libyaml itself rejects 1000 nested brackets. It parses ahead, so its error comes before
-# the one in `open`.
+# libyaml 0.2.6 and later reject 1000 nested brackets. It parses ahead, so this comes before our own error.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 _TOO_DEEP = f"the values are nested more than {MAX_DEPTH} levels deep"
 _TOO_DEEP_FIX = "use fewer levels"
@@ -23,17 +21,15 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> Tree:
-    """Parse a YAML document into a tree. If it is empty, return None. Raises SyntaxProblem.
+    """Parse a YAML document, or return None if it is empty. Raises SyntaxProblem.
 
-    The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
-    error. If `repeats` is given, repeated keys are allowed: they are added to `repeats`, and their last
-    values are used.
+    Fills `positions` and `repeats` if given. Without `repeats`, a repeated key is an error.
     """
     loader = LOADER(text)
     try:
         builder = _Builder(positions, repeats)
         tree = builder.build(loader)
-        # The positions are needed for repeated keys, so the text is parsed again.
+        # Repeated keys need positions.
         if builder.repeated and positions is None:
             return read_yaml(text, {}, repeats)
         if repeats is not None:
@@ -65,11 +61,7 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the opening quote of an unclosed string that has caused a syntax error, or None.
-
-    The next quote on a later line may have ended the string by mistake. The error is then on the line on
-    which the string ends.
-    """
+    """Return the position of the unclosed quote that caused a syntax error, or None."""
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
     last: Any = None
@@ -88,9 +80,7 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of an opening bracket that is never closed and has caused a syntax error on a later
-    line, or None.
-    """
+    """Return the position of the unclosed bracket that caused a syntax error, or None."""
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -121,22 +111,19 @@ class _Builder:
         self.positions = positions
         self.is_strict = repeats is None
         self.repeated: list[RepeatedKey] = []
-        # Values that were replaced. They are kept in memory, so that the ids in `merged` remain unique.
+        # kept in memory, so that the ids in `merged` remain unique
         self.replaced: list[Tree] = []
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
-        # for each open list or mapping: the key that still needs a value, or _NO_KEY
+        # for each open list or mapping: the key that needs a value, or _NO_KEY
         self.keys: list[Any] = []
-        self.path: list[Any] = []  # for each open list or mapping: its key or index in the value around it
+        self.path: list[Any] = []  # for each open list or mapping: its key or index in the parent
         self.root: Tree = None
         self.nodes = 0
-        self.merged: set[tuple[int, str]] = set()  # (id of the mapping, key) for each key from a << merge
+        self.merged: set[tuple[int, str]] = set()  # (id of the mapping, key) for keys from a << merge
 
     def build(self, loader: Any) -> Tree:
-        """Process the events from libyaml (`loader`), and return the tree that they describe.
-
-        Raises SyntaxProblem, and yaml.YAMLError from the loader.
-        """
+        """Build a tree from libyaml's events. Raises SyntaxProblem and yaml.YAMLError."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -144,8 +131,7 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # For single values, the code of `put` is repeated here: they are the most frequent events,
-                # and parsing takes most of the time when a server starts without a cache.
+                # `put` is repeated for scalars: parsing dominates a start without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -175,15 +161,12 @@ class _Builder:
                     raise _refusal(event, "a second YAML document begins here", fix)
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                # Values of aliases can increase the depth.
+                # Aliases can increase the depth.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
                     raise SyntaxProblem(_TOO_DEEP, None, _TOO_DEEP_FIX)
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
-        """Begin a mapping or list. The values of the following events belong to it until `close` is
-        called.
-        """
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
@@ -193,18 +176,15 @@ class _Builder:
         self.path.append(key)
 
     def close(self, event: Any) -> None:
-        """End the innermost mapping or list that is open."""
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # The mapping directly after << is now complete.
+        if self.keys and self.keys[-1] is _MERGE:  # The mapping directly after << is complete.
             self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
-        """Return the value of an alias. The values nested in it are counted again, so that aliases can't
-        multiply the size of a document without limit.
-        """
+        # Values of aliases are counted again, so that aliases can't multiply the size without limit.
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
             what = f"the alias *{event.anchor} is used, but no anchor &{event.anchor} is defined before it"
@@ -219,15 +199,12 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
-        """Add `nodes` to the number of values counted so far. Raises SyntaxProblem if the number exceeds
-        MAX_NODES.
-        """
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the innermost mapping or list that is open. Return the value's key or index."""
+        """Add a value to the innermost open mapping or list, and return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -253,7 +230,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a key of a mapping as a string, or _MERGE for `<<` without quotes."""
+        """Return a key as a string, or _MERGE for an unquoted `<<`."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
@@ -265,9 +242,7 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        """Record that a key is repeated. Delete the positions of its earlier value, and of all values nested
-        in that value.
-        """
+        # The earlier value and everything in it lose their positions.
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
@@ -278,7 +253,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add the keys of a << merge to a mapping. Keys that the mapping already has are not changed."""
+        """Add the keys of a << merge that the mapping does not have."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -294,13 +269,12 @@ class _Builder:
         return True
 
     def note(self, key: Any, event: Any) -> None:
-        """Record the position of a key or list item in `positions`."""
         if self.positions is not None:
             start = event.start_mark
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
     def note_value(self, key: Any, event: Any) -> None:
-        """Record the column of a value that is on the same line as its key."""
+        # only for a scalar on the same line as its key
         at, start = (*self.path[1:], key), event.start_mark
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]
@@ -313,9 +287,6 @@ _MERGE: Any = object()  # the key << without quotes
 
 
 def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
-    """Return a SyntaxProblem with the position of an event. `message` describes what is wrong, and `fix`
-    describes what to do.
-    """
     return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
 
@@ -341,7 +312,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Return the syntax tree of a YAML text, or None if the text is empty."""
+    """Parse a YAML text into a syntax tree, or return None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []
@@ -391,9 +362,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """Set the end of a list or mapping. In block style, this is the end of the last item, because libyaml
-    reports the end only after the next token.
-    """
+    # libyaml reports the end of a block only after the next token.
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:

@@ -1,8 +1,6 @@
-"""YAML writer that adapts to the style of the file.
+"""YAML writer that quotes strings so that YAML 1.1 and 1.2 read them alike.
 
-It uses only the emitter of ruamel.yaml, which writes YAML from events. This is five times as fast as creating
-a ruamel.yaml document first. This module decides which strings need quotes, so that they remain strings in
-YAML 1.1 and 1.2: `NO`, `1.10`, `~` and `2024-01-01` need quotes, but `Hello` does not.
+It uses only ruamel.yaml's emitter, which is five times as fast as its documents.
 """
 
 import io
@@ -18,11 +16,11 @@ from ruamel.yaml.tag import Tag
 
 from server.formats.tree import Plain, typed
 
-_LINE_CHARS = 1_000_000_000  # Lines are never wrapped.
+_LINE_CHARS = 1_000_000_000  # no wrapping
 ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
-_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # the types that YAML 1.1 assigns to text without quotes
+_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # types of unquoted text in YAML 1.1
 _YAML_1_1 = frozenset({"y", "Y", "n", "N"})  # booleans in YAML 1.1 that PyYAML does not recognize
 _STRING = Tag(suffix="tag:yaml.org,2002:str")
 
@@ -39,18 +37,11 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\uf
 
 
 class _Emitter(Emitter):
-    """The emitter of ruamel.yaml, with faster methods and without a serializer.
-
-    The methods of ruamel.yaml process each character. The methods here use regular expressions for the same
-    output. For unusual line breaks and wrapped lines, they call the original methods.
-    """
+    """ruamel.yaml's emitter, made faster: regular expressions replace loops over characters."""
 
     use_version = (1, 2)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """Return in which styles a string can be written. This has the same result as the original method,
-        but is faster.
-        """
         if not scalar:
             analysis: ScalarAnalysis = super().analyze_scalar(scalar)
             return analysis
@@ -73,27 +64,23 @@ class _Emitter(Emitter):
         )
 
     def write_plain(self, text: str, split: bool = True) -> None:
-        """Write a string without quotes."""
         if not text or not self.fits(text):
             return super().write_plain(text, split)
         return self.write_indicator(text, True)
 
     def write_single_quoted(self, text: str, split: bool = True) -> None:
-        """Write a string in single quotes."""
         quoted = "'" + text.replace("'", "''") + "'"
         if not self.fits(quoted):
             return super().write_single_quoted(text, split)
         return self.write_indicator(quoted, True)
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
-        """Write a string in double quotes."""
         quoted = '"' + _ESCAPED.sub(self.escape, text) + '"'
         if not self.fits(quoted):
             return super().write_double_quoted(text, split)
         return self.write_indicator(quoted, True)
 
     def write_literal(self, text: str, comment: Any = None) -> None:
-        """Write a string with several lines as a literal block (`|`)."""
         if not text or self.root_context or comment or any(found != "\n" for found in _BREAK.findall(text)):
             return super().write_literal(text, comment)
         hints, _, chomping = self.determine_block_hints(text)
@@ -106,12 +93,10 @@ class _Emitter(Emitter):
         return self.write_line_break()
 
     def fits(self, written: str) -> bool:
-        """Whether a string is written without line breaks and without wrapping."""
         short = self.column + len(written) < self.best_width
         return short and not self.root_context and not _BREAK.search(written)
 
     def escape(self, found: re.Match[str]) -> str:
-        """Return the escape sequence for a character in a string in double quotes."""
         char = found.group()
         if char in self.ESCAPE_REPLACEMENTS:
             return "\\" + str(self.ESCAPE_REPLACEMENTS[char])
@@ -119,10 +104,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Whether every YAML parser reads this text without quotes as the same string.
-
-    `flow` means that the text is inside brackets.
-    """
+    """Return whether all YAML parsers read the unquoted text as this string (in brackets if `flow`)."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -138,19 +120,17 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return the lines for a key and its value. They are not indented, and each ends with a newline.
+    """Return the lines for a key and its value.
 
-    - `offset` is how far the dashes of a list are indented from the key.
-    - `flow` means that lists and mappings are written in brackets.
-    - `quote` is the previous quote character, which is used again if possible. ESCAPED writes a string with
-      several lines on one line.
+    `offset` is the indentation of list items. `flow` writes lists and mappings in brackets. `quote` is the
+    previous quote, or ESCAPED for a string on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
 
 
 def yaml_mapping(values: Mapping[str, Any]) -> str:
-    """Return the lines for all keys and values in a mapping, as `yaml_entry` writes them."""
+    """Return the lines for the keys and values of a mapping."""
     entries = [event for key, value in values.items() for event in (_text(key), *_events(value))]
     return _emit(entries, 2) if entries else ""
 
@@ -174,10 +154,6 @@ def _write(emitter: Emitter, entries: list[events.Event], offset: int) -> None:
 
 
 def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
-    """Yield the events from which the emitter writes a value.
-
-    `flow` means that the value is inside brackets.
-    """
     if isinstance(value, dict):
         yield events.MappingStartEvent(None, None, True, flow_style=flow or not value)
         for key, item in value.items():
@@ -196,7 +172,6 @@ def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
 
 
 def _text(text: str, *, flow: bool = False, block: bool = False) -> events.Event:
-    """Return the event for a string. `block` allows a literal block (`|`) if it has several lines."""
     if type(text) is Plain or is_safe_plain(text, flow=flow):
         return _scalar(text, "")
     if block and _fits_block(text):
@@ -222,9 +197,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the YAML style that writes a string with its previous quotes, or "" if the string can't be
-    written with them.
-    """
+    """Return the previous quote if it can be used again, or ""."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
@@ -233,9 +206,7 @@ def _keep_quotes(value: Any, quote: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether a string with several lines can be written as a literal block (`|`) that preserves the string
-    and is easy to read.
-    """
+    # A literal block must preserve the string and be easy to read.
     if "\n" not in text.rstrip("\n") or _UNSAFE.search(text):
         return False
     lines = text.split("\n")

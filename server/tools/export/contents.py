@@ -1,4 +1,4 @@
-"""Contents of an export: the responses for content types, the media library and named queries."""
+"""Responses in an export: content types, media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,31 +38,25 @@ from server.tools.export.response import Response
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # folder next to `api`, for all locales except the default locale
+LOCALES = "locale"  # for all locales except the default
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor whose permissions determine what is exported.
-
-    If `drafts` is set, drafts are exported instead of published versions, for the content types whose drafts
-    the actor may read.
-    """
+    """Actor and status of an export. `drafts` prefers drafts that the actor may read."""
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests to a content type, or {} if published versions are
-        exported.
-        """
+        """Return the `status` parameter for requests, or {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """The documents of one content type in one locale, in order, with the query that selected them."""
+    """Documents of a content type in one locale, with the query for them."""
 
     access: Access
     view: View
@@ -73,24 +67,20 @@ class ListRequest:
 
     @property
     def type(self) -> Type:
-        """The content type of the documents."""
         return self.query.type
 
     @property
     def pages(self) -> int:
-        """The number of pages. It is at least one."""
         return max(1, -(-len(self.documents) // self.query.page.limit))
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the actor may also request single documents by id. If so, each document is also exported to
-        a file of its own.
-        """
+        # Each document gets a file of its own if single documents may be requested.
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
     def paths(self) -> Iterator[str]:
-        """Yield the paths of the exported files."""
+        """Paths of the exported files."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -101,9 +91,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses. For a single type, there is one response with its document. For a collection
-        type, there is one response for each page of the list, and then one for each document.
-        """
+        """Yield the responses for a single type, or for the pages and documents of a list."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -139,9 +127,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the lists to export, one for each visible content type and locale. Raises SetupError if site.yaml
-    contains invalid parameters.
-    """
+    """Yield the lists to export. Raises SetupError if site.yaml contains invalid parameters."""
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -162,7 +148,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # Always populate, even if the setting forbids this for requests with pagination.
+    # even if the setting forbids this together with pagination
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
@@ -179,13 +165,13 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
 
 # --- contents -------------------------------------------------------------------------------------
 
-QUERIES = "queries"  # folder next to `api`, for named queries
+QUERIES = "queries"  # for named queries
 FILES = "/api/upload/files"
 
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses of the API that an actor may read in one state of the site.
+    """All responses in an export for one actor.
 
     Raises SetupError if site.yaml contains an invalid request.
     """
@@ -195,17 +181,16 @@ class SiteExport:
 
     @cached_property
     def listings(self) -> Sequence[ListRequest]:
-        """The lists for all content types."""
         return list(listings(self.state, self.access))
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses to the named queries (the setting `export.queries`)."""
+        """Responses for the setting `export.queries`."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files. The list is empty if the actor may not list media files."""
+        """Media files that the actor may list."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -213,11 +198,10 @@ class SiteExport:
 
     @cached_property
     def published(self) -> Sequence[Response]:
-        """The feeds and sitemaps, which contain the same for all roles."""
+        # the same for all roles
         return list(publications(PublicSite(self.state)))
 
     def paths(self) -> list[str]:
-        """The paths of all responses."""
         listed = [path for path, _ in self._media_paths()]
         return [
             *chain.from_iterable(p.paths for p in self.listings),
@@ -227,7 +211,6 @@ class SiteExport:
         ]
 
     def responses(self) -> Iterator[Response]:
-        """Yield all responses. Each response is rendered only when it is needed."""
         return chain(
             *(listing.responses() for listing in self.listings),
             self._media_responses(),
@@ -266,9 +249,9 @@ class SiteExport:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """Return the body of the response to a GET request for content.
+    """Return the response body for a named query.
 
-    Raises ApiError. Raises SetupError if the request's path is not a content path.
+    Raises ApiError, and SetupError if the path or document does not exist.
     """
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
@@ -291,14 +274,12 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 # --- uploads --------------------------------------------------------------------------------------
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
-Source = str | StoredObject  # a path in the site, or an object in its bucket
-_BATCH_IMAGES = 100  # number of pictures to resize before the state is updated
+Source = str | StoredObject  # path in the site, or object in its bucket
+_BATCH_IMAGES = 100  # images to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Generate the missing resized variants (`formats`) of all pictures. Return the number of pictures for
-    which this failed.
-    """
+    """Create the missing resized images. Return the number of failures."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -310,9 +291,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with absolute URLs for media files and their resized variants (`formats`). Each URL
-    starts with `base`.
-    """
+    """Return the state with URLs of media files that start with `base`."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -325,9 +304,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield the paths of the media files that a response refers to, in the `url` of a media file or in a
-    text.
-    """
+    """Yield possible paths of the media files that a response refers to."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -336,9 +313,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the source of each media file with one of these upload paths, and of all its resized variants
-    (`formats`). A source is a path or an object in the bucket.
-    """
+    """Map upload paths, including those of resized images, to their sources."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -355,9 +330,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a source, which is a file on disk or an object in the bucket. The function
-    raises OSError and BucketError.
-    """
+    """Return a function that opens a source. It raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

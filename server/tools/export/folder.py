@@ -1,8 +1,6 @@
-"""Writer for the folder that contains an export. Each file is replaced atomically.
+"""Export folder, in which files are replaced atomically and only if they have changed.
 
-A file is written only if its content has changed. Files that are not listed in an earlier export's manifest
-are never overwritten or removed, and symbolic links are never followed. Written files are not flushed to
-disk. Therefore, the next export after an interruption compares the content of every file.
+Only files listed in the manifest are overwritten or removed, and symbolic links are never followed.
 """
 
 import hashlib
@@ -27,7 +25,7 @@ from server.tools.export.response import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-# the folders directly inside an export
+# directly inside an export
 TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
 TOP_FILE = re.compile(r"sitemap(-[1-9][0-9]{0,4})?\.xml")  # the only other files there
 _VERSION = 1
@@ -35,9 +33,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file: its request, its size in bytes, and its SHA-256 hash. The hash is "" if the export
-    was interrupted before the file was complete.
-    """
+    """One exported file. Its SHA-256 hash is "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -46,9 +42,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options with which they were exported.
+    """Exported files by path, and the options of the export.
 
-    `commit` is the past commit that was exported, or "" for the current state.
+    `commit` is "" for the current state.
     """
 
     site: str
@@ -59,7 +55,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Return the manifest as JSON, with one line for each file, sorted by path."""
+        """Serialize the manifest as JSON, with one line for each file."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -82,9 +78,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder. Return None if the folder contains no manifest. Raises SetupError if
-    the manifest is invalid.
-    """
+    """Return the manifest in a folder, or None. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -111,7 +105,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return the path unchanged. Raises ValueError if the path points outside the export folder."""
+    """Return the path. Raises ValueError if it is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -124,12 +118,12 @@ def check_path(path: str) -> str:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-_MAX_NAME_BYTES = 255  # maximum length of a file name
+_MAX_NAME_BYTES = 255
 
 
 @dataclass(slots=True)
 class Tally:
-    """The number of written, unchanged and removed files, and the total size of the export in bytes."""
+    """Numbers of written, unchanged and removed files, and the export's size in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -138,17 +132,14 @@ class Tally:
 
 
 class Folder:
-    """An open export folder. The caller must first call `claim` with all paths, then `put` or `copy` for each
-    file, and finally `finish`.
-    """
+    """An open export folder. Call `claim`, then `put` or `copy` for each file, then `finish`."""
 
     def __init__(
         self, root: Path, stage: Path, manifest: Manifest, earlier: Manifest, *, force: bool
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        # Incomplete files are written here. This is on the folder's file system, so they can be renamed
-        # later.
+        # Incomplete files are on the same file system, so they can be renamed into place.
         self._stage = stage / "file"
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
@@ -159,10 +150,9 @@ class Folder:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Record the paths in the manifest on disk. This must be done before any file is written.
+        """Record paths in the manifest before files are written.
 
-        Raises SetupError if there is already a file at one of the paths that was not created by an export. In
-        this case, nothing is changed.
+        Raises SetupError if a file that no export created is in the way.
         """
         new = []
         for path in paths:
@@ -177,7 +167,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def put(self, response: Response) -> None:
-        """Write a response to its file, unless the file already has the same content."""
+        """Write a response, unless its file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -190,7 +180,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file to the folder, unless the folder already contains an identical copy."""
+        """Copy an open file, unless its copy is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -208,9 +198,7 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove the files from earlier exports that are not part of this export, and the folders that are
-        then empty.
-        """
+        """Remove files that are no longer exported, and empty folders."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -221,16 +209,13 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed. Return the numbers of files, and the size of the export in
-        bytes.
-        """
+        """Write the manifest if it has changed."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
         return self.tally
 
     def _scan(self, path: str) -> None:
-        """Record the files and folders at and below a path. Symbolic links are not followed."""
         full = self.root / path
         if full.is_symlink() or (full.exists() and not full.is_dir()):
             self._others.add(path)
@@ -249,9 +234,7 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if one of the path's parent folders is a symbolic link, or a file that was not
-        created by an export.
-        """
+        """Raise SetupError if a parent is a symbolic link, or a file that no export created."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -268,7 +251,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether there is a file at or below the path that was not created by an export."""
+        """Return whether a file that no export created is at or below a path."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -297,7 +280,7 @@ class Folder:
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
-            # A folder is needed at this path, but there is a file from an earlier export.
+            # a file from an earlier export
             if path in self._sizes:
                 (self.root / path).unlink()
                 del self._sizes[path]
@@ -327,7 +310,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if the path contains a name that the file system can't store."""
+    """Raise SetupError if a path can't be stored."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -340,13 +323,11 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".bifolio-export-"  # prefix for the name of the folder with incomplete files
+_STAGE = ".bifolio-export-"  # folder with incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder contains the site, or is in or above a folder in which the site
-    stores files.
-    """
+    """Raise SetupError if the target folder overlaps with the site's files."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
@@ -360,14 +341,13 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager: lock the export folder and yield it. A missing folder is created.
+    """Context manager that locks and yields the export folder, and creates it if needed.
 
-    Raises SetupError if the folder contains files that were not created by an export, or if it contains an
-    export for a different role.
+    Raises SetupError if the folder has other contents, or an export for a different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # incomplete files of an export that was killed
+        for left in root.glob(f"{_STAGE}*"):  # of an export that was killed
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)
@@ -379,7 +359,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # Name the folder, because the error's own file name is that of a temporary file.
+        if _STAGE in path:  # The error names a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix the problem, then export again") from error
@@ -397,7 +377,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the last export to the folder. Raises SetupError if the folder can't be used."""
+    """Return the last export's manifest. Raises SetupError if the folder can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

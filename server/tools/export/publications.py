@@ -1,4 +1,4 @@
-"""The feeds and sitemaps in an export. They contain the same bytes as a server's responses."""
+"""Feeds and sitemaps in an export, with the same bytes as a server's responses."""
 
 from collections.abc import Iterator
 
@@ -11,9 +11,7 @@ from server.tools.export.response import Response
 
 
 def publications(site: PublicSite) -> Iterator[Response]:
-    """Yield all feeds in all formats, and the sitemaps. Raises SetupError if the settings of a feed are
-    invalid.
-    """
+    """Yield all feeds and sitemaps. Raises SetupError if the settings of a feed are invalid."""
     for name, feed in site.state.settings.feeds.items():
         if not is_public(feed, site):
             continue
@@ -28,5 +26,5 @@ def publications(site: PublicSite) -> Iterator[Response]:
     try:
         for path, text in sitemaps(site).items():
             yield Response(path, f"/{path}", text.encode())
-    except NotFoundError:  # No content type has public URLs.
+    except NotFoundError:  # no public URLs
         return

@@ -1,11 +1,11 @@
-"""An exported file, as the response to a request."""
+"""One file of an export."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One exported file: its path, the API request whose response it contains, and its bytes."""
+    """A file to export. `request` is the API request for this response."""
 
     path: str
     request: str

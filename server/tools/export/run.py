@@ -1,4 +1,4 @@
-"""Export of a site: writes all responses, and the media files to which the responses refer."""
+"""Export of a site: responses, and the media files that they refer to."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,14 +23,14 @@ from server.tools.export.contents import (
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
 
-Progress = Callable[[int, int], None]  # called with the number of completed items and the total number
+Progress = Callable[[int, int], None]  # (done, total)
 Bar = Callable[[str], AbstractContextManager[Progress]]
 READER = "a read-only token"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options for an export. `commit` is the past commit to export, or "" for the current state."""
+    """Options of an export. `commit` is "" for the current state."""
 
     role: str = "public"
     everything: bool = False
@@ -44,9 +44,7 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    It contains the number of documents of each content type, of media files, of pictures whose resized
-    variants (`formats`) could not be created, and of files in the folder. It also lists the content types
-    that the role may not read.
+    `unscaled` counts images that could not be resized. `left_out` lists types that the role may not read.
     """
 
     documents: Mapping[str, int]
@@ -57,9 +55,7 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a loaded site to the folder `target`. Raises SetupError, in most cases before anything is
-    written.
-    """
+    """Export a site to the folder `target`. Raises SetupError, usually before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
@@ -97,9 +93,7 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    """Return the number of documents of each content type. A document that exists in several locales is
-    counted only once.
-    """
+    # A document in several locales counts once.
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
@@ -121,7 +115,6 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
 
 
 def _check_types(state: State) -> None:
-    """Raise SetupError if `export.types` contains an unknown content type."""
     subjects = state.schema.subjects
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:

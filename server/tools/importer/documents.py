@@ -1,6 +1,6 @@
-"""Conversion of the document versions in a source to the versions that are written to files.
+"""Conversion of imported versions to versions for files.
 
-A draft that is identical to its published version is not written.
+A draft that equals its published version is omitted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,16 +16,14 @@ from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
 from server.write.write_timestamps import known_timestamps
 
-SourceKey = tuple[str, str, str]  # (uid of the content type, documentId, locale)
+SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """One version to write to a file, with its timestamps and its values by attribute.
+    """A version to write to a file.
 
-    `values` contains all attributes, because a new file needs all of them. `told` contains the names of only
-    those attributes that the source contains. For example, it does not contain passwords if the source is the
-    Strapi API, which omits them.
+    `told` names the attributes in the source. The Strapi API omits passwords, for example.
     """
 
     type: Type
@@ -37,14 +35,13 @@ class TargetVersion:
     timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
-        """The values of all attributes, in the form in which a new file contains them."""
         return encode_attributes(self.type, [self.values[name] for name in self.type.attributes])
 
 
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield a list of versions for each document. The first version in a list determines the file name."""
+    """Yield the versions of each document. The first one determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -53,8 +50,7 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # If the draft and the published version are identical, use the draft's relations, because they
-            # include documents that exist only as drafts.
+            # The draft's relations include documents that exist only as drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -70,9 +66,7 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Return the key for sorting versions. The default locale comes before all other locales, and published
-    versions come before drafts.
-    """
+    # The default locale and published versions come first.
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -89,9 +83,7 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft is identical to its published version. Relations to unpublished documents are
-    ignored.
-    """
+    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -125,14 +117,14 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version from the source. If a value can't be converted, add a note to the report."""
+    """Convert a version from the source. Invalid values are noted in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # A null in the source is null in the site, and not the attribute's default.
+        # Null in the source is not the attribute's default.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -1,8 +1,4 @@
-"""Writer for imported documents. Files are written by the same code as for writes through the API.
-
-The paths of existing documents do not change. A new file gets the same name as if the document had been
-created through the API. For a content type without a uid attribute, the file is named after the title.
-"""
+"""Writer for imported documents, with the code for writes through the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,16 +28,14 @@ from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
 
-_TITLE_NAMES = ("title", "name", "label", "headline")  # attributes that can provide a file name
-_MAX_NAME_CHARS = 80  # maximum length of a file name that is derived from one of these attributes
+_TITLE_NAMES = ("title", "name", "label", "headline")  # can provide a file name
+_MAX_NAME_CHARS = 80  # in a name from these attributes
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Write all document versions in a source, and remove the files of versions that are no longer in the
-    source.
-    """
+    """Write all document versions, and remove files of versions that are gone from the source."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
@@ -54,9 +48,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the document versions in the site's files. The files are parsed with the schema that the site
-    will have after the import.
-    """
+    """Return the versions in the site's files, parsed with the schema after the import."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -71,7 +63,7 @@ def _existing(store: Store) -> Existing:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentMerge:
-    """Writer that merges imported documents into the site, one by one."""
+    """Writer of imported documents."""
 
     merge: Merge
     context: Context
@@ -80,9 +72,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge the imported versions of a document with `existing`, the versions of the document that the
-        site already has.
-        """
+        """Merge a document's versions with those in the site."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -97,11 +87,7 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        """Choose the path for a new file, next to the document's other files.
-
-        If a Markdown or YAML file can't represent a value, such as a text with a control character, a JSON
-        file is used instead.
-        """
+        # A control character, for example, needs a JSON file.
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
         else:
@@ -142,10 +128,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return the text of an existing file with the changed values replaced.
-
-        Attributes that are missing in the source do not change.
-        """
+        """Change an existing file. Attributes that the source lacks stay as they are."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -153,9 +136,9 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether `text`, when it is parsed, results in the values of the version."""
+        """Return whether a text can be parsed back to the values of a version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
-            return False  # The store rejects files with null characters and files that are too large.
+            return False  # The store rejects such files.
         try:
             tree = gather(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
@@ -166,8 +149,6 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    """Return a file name that is derived from the title, for content types without a uid attribute. Return ""
-    if there is no title.
-    """
+    # for content types without a uid attribute
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

@@ -1,4 +1,4 @@
-"""Import of a source as a single atomic write. If the import crashes, it can be repeated."""
+"""Import of a source as one atomic write, which can be repeated after a crash."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options for an import."""
+    """Options of an import."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -36,15 +36,15 @@ class Imported:
 
     source: Source
     merge: Merge
-    files: int  # number of written files
-    had_settings: bool = True  # whether site.yaml already existed
+    files: int  # written
+    had_settings: bool = True  # site.yaml existed before
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. If SetupError is raised, nothing has been changed."""
+    """Import a source into a site, or raise SetupError and import nothing."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
-        _commit(root, [])  # Complete or undo a write that was interrupted by a crash.
+        _commit(root, [])  # completes or undoes a write that a crash interrupted
     say("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
@@ -89,9 +89,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """Context manager: yield a temporary folder for downloaded files, which is on the same file system as the
-    site. In a dry run, yield None.
-    """
+    # The folder is on the site's file system.
     if options.dry_run:
         yield None
         return
@@ -101,7 +99,7 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    # After an error, the files are not deleted, so that the next import need not fetch them again.
+    # After an error, the next import can use the files again.
     for left in folder.iterdir():
         left.unlink()
     folder.rmdir()

@@ -1,4 +1,4 @@
-"""Settings from a source that are added to site.yaml: locales, roles, and project settings."""
+"""Locales, roles and project settings from a source, for site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,13 +15,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml. Return None if the file does not change. Raises SetupError.
-
-    - A new site.yaml contains the locales and project settings from the source. It also allows requests that
-      combine populate with pagination, as Strapi does.
-    - In an existing site.yaml, missing locales are added. Combining populate with pagination is allowed,
-      unless the file already contains that setting.
-    """
+    """Return the new text of site.yaml, or None if it does not change. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}
@@ -44,7 +38,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the site's locale settings, with the locales from the source added. Raises SetupError."""
+    """Return the locale settings with the locales from the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -70,7 +64,7 @@ def _has_content(root: Path) -> bool:
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# Maps the controllers of Strapi plugins to subjects in site.yaml.
+# controllers of Strapi plugins: subjects in site.yaml
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -83,9 +77,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role. Permissions for features that Bifolio does not support are
-    omitted.
-    """
+    """Return the supported permissions of each role."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -99,9 +91,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and an action for site.yaml. Return None if Bifolio has no
-    equivalent permission.
-    """
+    """Convert a Strapi permission to a subject and action, or None."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")
@@ -114,7 +104,6 @@ def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def roles_lines(roles: Roles) -> Iterator[str]:
-    """Yield the lines of site.yaml that define the roles."""
     yield "roles:"
     for name, subjects in roles.items():
         yield f"  {name}:"

@@ -1,9 +1,6 @@
-"""Merge of an import into the site. This module decides which files to write. The changes are collected, and
-written later.
+"""Merge of an import into the site.
 
-A file is written if its content in the source has changed since the last import, but the file in the site has
-not. Files that were edited, moved or deleted in the site are not written, unless the import is run with the
-option to overwrite them.
+Files that were edited, moved or deleted in the site are kept, unless the import overwrites them.
 """
 
 from collections.abc import Callable
@@ -19,9 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The number of documents for one content type or for the media library, and the number of files for each
-    outcome (new, changed, same or kept).
-    """
+    """Numbers of documents, and of files by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -29,7 +24,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes that an import will make, collected before they are written."""
+    """Changes that an import will make."""
 
     root: Path
     changeset: Changeset
@@ -41,21 +36,19 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """The number of files that will be created, changed or removed."""
+        """Number of files to create, change or remove."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """Return the counts for a content type or for the media library."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. The function `new` returns the text for a new file. The function `changed` takes
-        the existing text, and returns it with the changes applied.
+        """Merge a text file. `new` returns the text of a new file, and `changed` that of an existing one.
 
-        `said` is a digest of the file's content in the source.
+        `said` is a digest of the source.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -87,10 +80,9 @@ class Merge:
             self._keep(subject, path, "already exists with other content and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a media file is up to date.
+        """Return whether a media file is up to date, and record it if so.
 
-        `said` is a digest of what the source says about the file. `found` is the digest of the file's bytes
-        in the source, or None if the source does not contain it.
+        `said` is a digest of its description, and `found` of its bytes, or None if they are not known yet.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -101,9 +93,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count what would happen to a media file. This is used in a dry run, which does not download any
-        files.
-        """
+        """Count the outcome for a media file in a dry run, without downloading it."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -111,8 +101,9 @@ class Merge:
             self._count(subject, outcome)
 
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
-        """Merge a media file that was downloaded to `source`. `found` is the digest of the downloaded file,
-        and `said` is a digest of what the source says about it.
+        """Merge a media file that was downloaded to `source`.
+
+        `found` is the digest of its bytes, and `said` of its description.
         """
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
@@ -135,9 +126,7 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove an imported file that is no longer in the source. A file that has been edited in the site is
-        not removed.
-        """
+        """Remove a file that is no longer in the source, unless it was edited in the site."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

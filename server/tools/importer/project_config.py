@@ -1,7 +1,6 @@
-"""Reader for the API settings in a Strapi project's `config/api` file (docs/import.md).
+"""Reader for API settings in a Strapi project's `config/api` (docs/import.md).
 
-This file is a program that is not executed, so only literal settings, such as `strictParams: true`, can be
-read. Computed settings are listed in the report instead.
+The file is a program and is not executed, so only literal settings are read.
 """
 
 import re
@@ -16,7 +15,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# Maps keys under `rest` in Strapi's file to keys in site.yaml, with the type of the value.
+# key under `rest` in Strapi: key in site.yaml, and form of the value
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
@@ -28,15 +27,13 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The settings to write under `api` in site.yaml (as strings), and the names of the settings that could
-    not be read.
-    """
+    """Settings for `api` in site.yaml, as strings, and names of unreadable settings."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings as a mapping, to be written under `api`."""
+        """Return the settings as a nested mapping."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -54,7 +51,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Read the API settings from a Strapi project's folder. Raises SetupError."""
+    """Read the API settings of a Strapi project. Raises SetupError."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -80,7 +77,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the text between the braces of a section in the file. Return "" if there is no such section."""
+    """Return the text between a section's braces, or ""."""
     begin = opening.search(text)
     if begin is None:
         return ""
@@ -93,5 +90,4 @@ def _section(text: str, opening: re.Pattern[str]) -> str:
 
 
 def lines_of(settings: ProjectSettings) -> list[str]:
-    """Return the settings as lines to write to site.yaml."""
     return new_text(FILE, None, {"api": settings.tree()}).splitlines() if settings.api else []

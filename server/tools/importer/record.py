@@ -1,9 +1,6 @@
-"""Record of earlier imports. With this record, the next import can distinguish edits in the site from changes
-in the source.
+"""Record of earlier imports, which tells edits in the site from changes in the source.
 
-.bifolio/imports.json contains two digests for each file: a digest of the file's content in the source, and a
-digest of the file that was written. If the record is missing, every file that differs from the source is
-treated as edited.
+Without it, every file that differs from the source counts as edited.
 """
 
 import hashlib
@@ -23,9 +20,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Two digests for one file: a digest of its content in the source, and a digest of the file that was
-    written.
-    """
+    """Digests of a file's content in the source, and of the written file."""
 
     source: str
     file: str
@@ -33,20 +28,17 @@ class ImportedDigests:
 
 @dataclass(slots=True)
 class SourceRecord:
-    """Digests of the files from earlier imports, by path."""
+    """Digests of imported files, by path."""
 
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Serialize the record as JSON."""
         files = {path: [known.source, known.file] for path, known in sorted(self.files.items())}
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the site's record of earlier imports. If the record is missing or invalid, return an empty
-    record.
-    """
+    """Return the record of earlier imports, which is empty if missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -59,12 +51,10 @@ def read_record(root: Path) -> SourceRecord:
 
 
 def digest(data: bytes | str) -> str:
-    """Return a short digest of bytes or a string."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:_HASH_DIGITS]
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """Return the digest of an open file, from the current position to the end."""
     found = hashlib.sha256()
     while block := file.read(_CHUNK_BYTES):
         found.update(block)
@@ -72,7 +62,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the digest of a file. Return None if the file is missing."""
+    """Return the digest of a file, or None if it is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)
@@ -81,5 +71,5 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """Return the digest of a JSON value from the source."""
+    """Return the digest of a JSON value."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

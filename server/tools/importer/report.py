@@ -1,4 +1,4 @@
-"""Report about an import: what was imported, what was not imported, and why."""
+"""Report about an import."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
-MAX_SHOWN_NOTES = 20  # limit for the notes of one kind, and for the files that were not overwritten
+MAX_SHOWN_NOTES = 20  # of one kind
 _HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 

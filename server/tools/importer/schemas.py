@@ -1,8 +1,6 @@
-"""Conversion of the schemas in a source, and merging of these schemas into a site.
+"""Conversion of imported schemas, and merging into a site.
 
-Schemas are imported unchanged, with two exceptions: attributes that Strapi itself adds are removed, and
-content types and components get Bifolio's uids. Unsupported attributes and schemas are omitted, together with
-everything that depends on them.
+Unsupported attributes and schemas are omitted, with everything that depends on them.
 """
 
 import re
@@ -28,7 +26,7 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
-# Strapi adds these attributes to every content type.
+# Strapi adds these to every content type.
 _ADDED_ATTRIBUTES = (
     "createdAt",
     "updatedAt",
@@ -56,16 +54,14 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The schema and the settings that the site will have after the import."""
+    """Schema and settings of the site after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Return Bifolio's uid for each content type and component. The keys are Strapi's uids. For example,
-    `api::blog.article` is mapped to `api::article.article`.
-    """
+    """Map Strapi's uids to Bifolio's: `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -76,9 +72,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return the schemas of content types and components, in the form of schema.json files. The keys are
-    Bifolio's uids.
-    """
+    """Convert schemas to the form of schema.json files, by Bifolio's uid."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -97,9 +91,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add a note for each attribute that the Strapi project has added to users. These attributes are not
-    imported.
-    """
+    """Note the attributes that the Strapi project added to users. They are not imported."""
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -114,8 +106,7 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
             notes.add(USER, f'"{name}" is one-way; to import it into {other}, make it two-way in Strapi')
 
 
-# The required Python type for each key in a schema. All other rules are checked when the schema files are
-# read.
+# Other rules are checked when the schema files are read.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -123,7 +114,7 @@ _PARTS: Mapping[str, type] = {
 
 
 def _check_shape(uid: str, schema: Shape) -> None:
-    """Raise ValueError if a schema is invalid."""
+    """Raise ValueError if a schema is malformed."""
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
     for name, attribute in attributes.items() if not wrong else ():
@@ -155,7 +146,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file. Return None if the schema's name can't be used as a file name."""
+    """Return the path of a schema's file, or None if its name is not a valid file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -168,10 +159,9 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site at `root`. `begin` is a function that creates the merge.
+    """Merge schemas into the site, omitting and noting invalid ones.
 
-    Invalid schemas are omitted, and the report lists them. Raises SetupError if the site's own files contain
-    errors.
+    `begin` creates the merge. Raises SetupError if the site's own files are invalid.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -221,7 +211,6 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
-    """Remove attributes whose target type is missing, and schemas whose names can't be used as file names."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
@@ -233,9 +222,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return the reason why an attribute is not supported, as the end of a sentence. Return "" if the
-    attribute is supported.
-    """
+    """Return why an attribute is not supported, or ""."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"

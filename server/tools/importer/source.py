@@ -1,6 +1,4 @@
-"""The content to import, in the same form for an export archive and for a running installation: schemas,
-document versions and uploads.
-"""
+"""Content to import, from an archive or a running installation."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,21 +13,19 @@ from server.schema.model import USER
 from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
-# reports progress: the name of the step, the number of items done, the total
+# (step, done, total)
 Say = Callable[[str, int, int], None]
-Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
-Shape = Mapping[str, Any]  # one schema, in the same form as in schema.json
-# returns an attribute's targets; the arguments are the uid of the content type or component, the attribute's
-# name, the attribute's definition and the data of the row
+Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role: subject: actions
+Shape = Mapping[str, Any]  # a schema as in schema.json
+# (uid, attribute's name and definition, row) → targets
 ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row in the source, which is a version of a document in one locale. The locale is "" if the content
-    type has no locales.
+    """A version of a document in one locale, or in "" without locales.
 
-    In `tree`, relations are represented by documentIds, and media by paths relative to uploads/.
+    In `tree`, relations are documentIds, and media are paths below uploads/.
     """
 
     uid: str
@@ -44,9 +40,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file. `path` is relative to uploads/. `origin` is the place from which the file's content can
-    be fetched.
-    """
+    """A media file to import. `path` is relative to uploads/, and `origin` is where to fetch it."""
 
     path: str
     document_id: str
@@ -61,14 +55,11 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes in the report that say which content is missing or was changed, grouped by subject. Identical
-    notes are stored once, with their number.
-    """
+    """Notes for the report about missing or changed content, with their numbers."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, subject: str, sentence: str, count: int = 1) -> None:
-        """Add a note about a subject. `count` is the number of cases to which the note applies."""
         sentences = self.found.setdefault(subject, {})
         sentences[sentence] = sentences.get(sentence, 0) + count
 
@@ -80,7 +71,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content to import: the schemas by uid, the document versions in order, and the media files."""
+    """Content to import."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -94,9 +85,7 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Protocol for readers of a source. `read` returns everything except the contents of media files, and
-    `fetch` copies the media files that are needed.
-    """
+    """Reader of an archive or installation."""
 
     def read(self) -> Source:
         """Return the content to import, without the contents of media files. Raises SetupError."""
@@ -108,10 +97,9 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form in which a file contains it. The function `resolve` returns the
-    targets of a relation or media attribute.
+    """Convert a row or component for a file. `resolve` returns targets of relations and media.
 
-    Attributes that are missing in the data are omitted. For example, data from the API contains no passwords.
+    Missing attributes are omitted. The API returns no passwords, for example.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -143,9 +131,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return the components in a value. Raises ValueError if the value is neither a component nor a list of
-    components.
-    """
+    """Return a list of components. Raises ValueError for anything else."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -159,10 +145,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a version.
-
-    If the row's id, its locale or one of its timestamps is invalid, add a note to the report and return None.
-    """
+    """Convert a row to a version, or note that it is invalid and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -189,15 +172,12 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Return whether a relation is stored on the other side.
-
-    A relation to users is never stored on the users' side, because users have no files.
-    """
+    # Users have no files, so the other side always stores their relations.
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in the form in which a file contains them."""
+    """Return the targets of a relation or media attribute as a file contains them."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 
@@ -206,11 +186,9 @@ _TO_MANY = ("oneToMany", "manyToMany", "morphToMany")
 
 
 def is_draft_publish(schema: Shape) -> bool:
-    """Return whether a content type has drafts."""
     return bool((schema.get("options") or {}).get("draftAndPublish"))
 
 
 def is_localized(schema: Shape) -> bool:
-    """Return whether a content type has locales."""
     plugins = schema.get("pluginOptions") or {}
     return bool((plugins.get("i18n") or {}).get("localized"))

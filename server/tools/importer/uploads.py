@@ -1,7 +1,6 @@
-"""Import of media files to content/uploads/. A description is written for each media file.
+"""Import of media files, with descriptions.
 
-A media file is named after the last part of its URL in the source, so that this part of the URL does not
-change.
+Files are named after the last part of their URL, so that URLs stay the same.
 """
 
 import re
@@ -47,9 +46,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row to an upload. If its name can't be used in a site, add a note to the report
-    and return None.
-    """
+    """Convert a media file's row, or note that its name or id is invalid and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -80,22 +77,21 @@ def read_upload(
 
 
 def site_path(upload: SourceUpload) -> str:
-    """Return the path of an upload, relative to the site."""
     return f"{UPLOADS}/{upload.path}"
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """Return the description of an upload. The description contains publishedAt only if this is different
-    from updatedAt.
-    """
+    """Return the description of a media file."""
+    # publishedAt is left out if it equals updatedAt.
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
     return {**upload.described, "documentId": upload.document_id, **timestamps}
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge all media files and their descriptions into the site. Media files that are not up to date are
-    downloaded to `folder`.
+    """Merge media files and descriptions into the site, downloading files to `folder`.
+
+    Without `folder`, files are only counted.
     """
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []

@@ -1,4 +1,4 @@
-"""Data files (YAML, JSON, TOML) in a folder, and which of them can become documents."""
+"""Data files (YAML, JSON, TOML) that can become documents."""
 
 import os
 import re
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from server.documents.path_rules import ENDINGS, MARKDOWN
 
 DATA_BASES = ("data", "src/data")
-# used by the site generators Hugo, Jekyll and Eleventy
+# of Hugo, Jekyll and Eleventy
 _GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
-# Names of files in the root folder that contain settings for programs.
+# settings of programs in the root folder
 _PROGRAMS = re.compile(
     r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
     r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
@@ -22,9 +22,7 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can become documents.
 
-    If there is a folder for data, these are the files in that folder. Otherwise, they are the files in
-    top-level folders that contain mostly data files. If the root folder contains only data files and no
-    folders, they are the files in the root folder.
+    They are in a folder for data, or else in folders with mostly data files.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -39,9 +37,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the site generator's data folder that contains a file. Return "" if the file is not in such a
-    folder.
-    """
+    """Return the site generator's data folder around a file, or ""."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -1,8 +1,4 @@
-"""Pages whose file names contain a date and a slug, such as `2024-01-31-hello.md`. Jekyll and Docusaurus use
-such names.
-
-These files can also be in folders for years and months, as in `2024/01/2024-01-31-hello.md`.
-"""
+"""Pages with dates in their file names, such as `2024-01-31-hello.md` in Jekyll."""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,17 +10,13 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import ProposedAttribute
 
 PATTERN = "{date}-{slug}"
-MIN_DATED_SHARE = (
-    0.9  # minimum share of a content type's files with dates; some files, such as `news/_index.md`, have none
-)
+MIN_DATED_SHARE = 0.9  # minimum share of files with dates; `news/_index.md` has none
 _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Return the group with the dates and slugs from its file names added as values. Return None if too few
-    names contain a date.
-    """
+    """Add dates and slugs from file names as values. Return None if too few names contain a date."""
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -36,14 +28,11 @@ def with_dates(group: PageGroup) -> PageGroup | None:
 
 
 def dated_share(group: PageGroup) -> float:
-    """Return the share of files in a group whose names contain a date."""
     return sum(bool(_read(member)) for member in group.members) / len(group.members)
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the option `fileName` for a group with dates. The pattern contains folders for dates if most
-    files are in such folders.
-    """
+    """Return the option `fileName`, with folders for dates if most files are in such folders."""
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_folders(member) for member in group.members)
@@ -52,9 +41,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the folders of a file as a pattern in which the parts of the file's date are replaced by
-    placeholders. Return "" if the folders do not match the date.
-    """
+    """Return a file's folders as a pattern with parts of its date, or ""."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -66,11 +53,8 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return the attributes, with `date` and `slug` no longer required, because the file name can provide
-    their values.
-
-    Return None if `date` or `slug` has a type that can't be used in file names.
-    """
+    """Make `date` and `slug` optional, or return None if their types do not fit file names."""
+    # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

@@ -1,9 +1,6 @@
-"""Folders that contain pages: the site generator's base folder, the folders inside the base folder, and
-folders for locales.
+"""Folders with pages: the base folder of a site generator, and folders in it.
 
-The base folder has a name that the site generator expects: `src/content` (Astro), `content` (Hugo) or `src`
-(Eleventy). It is next to the site generator's settings. If there is no folder with such a name, the root
-folder is the base folder.
+A base folder, such as `content`, has a name that the site generator expects.
 """
 
 import re
@@ -25,20 +22,18 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_MIN_TERMS = 3  # A folder gets a separate content type only if it has at least this number of section pages.
+_MIN_TERMS = 3  # for a content type of its own
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # content folders of Docusaurus and MkDocs
-# folders that will probably contain more pages later
+# likely to contain more pages later
 LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})
 _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder with pages inside a base folder. The pages' group is named after this folder. The name ""
-    stands for the base folder itself.
+    """A folder with pages, or "" for the base folder itself.
 
-    The name can contain `{locale}`, which stands for a folder for each locale. The name SECTIONS stands for
-    Hugo's section pages.
+    `{locale}` stands for a folder for each locale, and SECTIONS for Hugo's section pages.
     """
 
     base: str
@@ -46,17 +41,16 @@ class PageFolder:
 
     @property
     def start(self) -> str:
-        """The common prefix of all paths in the base folder."""
         return f"{self.base}/" if self.base else ""
 
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """The folders below `root` that contain pages."""
+    """Folders below `root` that contain pages."""
 
     root: Path
     paths: tuple[str, ...]
-    named: tuple[str, ...] = ()  # locales from the command line
+    named: tuple[str, ...] = ()  # from the command line
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -64,21 +58,19 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders that contain the settings of a site generator, and the root folder."""
+        """Folders with settings of a site generator, and the root."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the root folder contains folders for locales, but no other folders and no settings of a
-        site generator.
-        """
+        """Whether the root contains only folders for locales."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale from the site generator's settings. None if there is none."""
+        """Default locale in the site generator's settings, or None."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -96,9 +88,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """The folders with lists of pages, such as `blog` or `docs`, that are inside folders for locales.
-        Each is returned with its parent folder.
-        """
+        """Lists of pages inside locale folders, such as `blog`, with their parent folders."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -109,9 +99,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """The Hugo folders that contain only section pages, such as `authors`. Each section page in them
-        describes one term, such as one author.
-        """
+        """Hugo folders with only section pages, such as `authors`, each of which is a term."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -130,20 +118,20 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder for a path. "" is the root folder."""
+        """Return the base folder for a path. "" is the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
             start = f"{found}/" if found else ""
             folder = start + path[len(start) :].partition("/")[0]
             around = self._locale_parents.get(folder)
-            # Folders next to the folders for locales have the same base folder.
+            # Neighbours of locale folders have the same base folder.
             return (
                 folder
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
                 else found
             )
-        # If each locale has its own project, the base folder is the parent folder of these projects.
+        # Each locale may have its own project.
         project = self._project(f"{parent.folder}/." if parent.folder else ".")
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
@@ -153,7 +141,6 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        """Return whether a folder contains both folders for locales and folders that contain other pages."""
         return not (parent.pure or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
@@ -166,9 +153,7 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that the project's site generator expects. Return None if the path is
-        outside this folder.
-        """
+        """Return the base folder that the project's site generator expects, or None outside of it."""
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -180,7 +165,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base folder for a path, ignoring folders for locales."""
+        """Return the base folder for a path, ignoring locale folders."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -189,9 +174,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder that contains a path, such as `content`. Return None if the path is not
-        in a content folder.
-        """
+        """Return the content folder around a path, such as `content`, or None."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -203,7 +186,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the PageFolder for the page at `path`."""
+        """Return the folder of a page."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
@@ -218,7 +201,7 @@ class TreeFolders:
         inside = parent.rest(path) if parent else None
         if parent is None or inside is None:
             return PageFolder(base, folder)
-        # The path is in a folder for a locale: content/en/posts/a.md or content/en/a.md.
+        # content/en/posts/a.md or content/en/a.md
         collection = re.match(r"(?:.*?/)?_(?!index\.)[^/]*(?=/)", inside)
         if collection:
             return PageFolder(base, f"{{locale}}/{collection[0]}")
@@ -230,31 +213,27 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Return whether a base folder has a name that the site generator requires. Such a name does not
-        describe the pages.
-        """
+        # Such names do not describe the pages.
         return base in self.projects or f"/{base}".endswith(
             tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
         )
 
     def locales_in(self, base: str) -> frozenset[str]:
-        """Return the locales that have a folder inside a base folder."""
         parent = self._locale_parents.get(base)
         return parent.locales if parent else frozenset()
 
 
 def is_hugo(base: str) -> bool:
-    """Return whether a base folder belongs to a Hugo site, which has sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Return whether a folder belongs to a VitePress site, in which every Markdown file is a page."""
+    # In VitePress, every Markdown file is a page.
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group paths of pages by page folder."""
+    """Group the paths of pages by folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

@@ -1,6 +1,4 @@
-"""Groups of pages. There is one group for each proposed content type, with the patterns that match the type's
-files.
-"""
+"""Groups of pages: one for each proposed content type, with patterns for its files."""
 
 import os
 from collections import Counter
@@ -22,16 +20,14 @@ from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-MAX_SINGLES = 5  # If a base folder directly contains more pages than this, they become a collection type.
-# The locale of files whose names contain no locale, if the same documents also have English files.
+MAX_SINGLES = 5  # More pages than this in a base folder become a collection type.
+# for files without a locale in their names, if the same documents have English files
 UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. The group's patterns determine the page's name and locale. The locale None stands
-    for the default locale.
-    """
+    """A page in a group. The locale None is the default locale."""
 
     page: MarkdownPage
     name: str
@@ -40,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages that belong to one content type. The group is named after `folder`."""
+    """Pages of one content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -49,20 +45,16 @@ class PageGroup:
 
     @property
     def locales(self) -> frozenset[str]:
-        """The locales in the names of the group's files."""
         return frozenset(m.locale for m in self.members if m.locale)
 
     @property
     def localized(self) -> bool:
-        """Whether the documents have locales."""
         return bool(self.locales) or any("{locale}" in pattern for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups, and all locales, beginning with the default locale. It also contains the pages that were
-    omitted, each with the reason.
-    """
+    """Groups of pages, locales (the default first), and omitted pages with reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -70,9 +62,7 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` contains the locales given on the command line, beginning with the
-    default locale.
-    """
+    """Group the pages of a folder. `named` contains locales from the command line, the default first."""
     left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -97,9 +87,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return the pages by folder. If `index.md` is the only page in its folder, the page is assigned to the
-    parent folder.
-    """
+    # An index page alone in its folder belongs to the parent folder.
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
         moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
@@ -108,9 +96,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index page. This page may exist in several locales, for
-    example as about/index.md and about/index.fr.md.
-    """
+    """Return whether a folder contains only its index page, possibly in several locales."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -125,7 +111,6 @@ def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
 
 
 def is_draft(path: str) -> bool:
-    """Return whether a page is inside a folder for drafts or a folder for data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
@@ -135,9 +120,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return the groups of Hugo's section pages. A document is named after the folder that contains its
-    `_index.md`.
-    """
+    """Return the groups of Hugo's section pages, which are named after their folders."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -164,9 +147,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for one page folder. There may be folders for locales inside the folder, or the folder
-    may be inside folders for locales.
-    """
+    """Return the group for a folder, with locale folders inside or around it."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -199,15 +180,12 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Return whether the folders for locales contain pages that have the same names as pages in their parent
-    folder.
-    """
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose pages are in folders for locales. The pattern is START{locale}/INNER/{name}."""
+    """Return a group with the pattern START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -225,18 +203,14 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder that exists in all locales, such as `docs` for en/docs/ and fr/docs/. Return ""
-    if there is none.
-    """
+    """Return the list folder that is common to all locales, such as `docs`, or ""."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page whose versions are in folders for locales. The pattern is, for
-    example, START{locale}/about/index.md.
-    """
+    """Return the group for a single page with a version in each locale folder."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -244,7 +218,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group in which only the file names can contain locales, such as a.fr.md or a/index.fr.md."""
+    """Return a group whose file names can contain locales, such as a.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -273,9 +247,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders named after their first letter, as in a/aave and
-    b/babel.
-    """
+    """Return whether nearly all files are in folders named after their first letter."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -285,25 +257,19 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the name of the files that are the only page in their folder. It is `_index` (as in Hugo) if all
-    of these files have this name, otherwise `index`.
-    """
+    """Return the name of index pages: `_index` as in Hugo, or `index`."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """Return the locale at the end of a file name. Return None if there is no file with the same name but
-    without the locale.
-    """
+    # Only a suffix of a file that also exists without it is a locale.
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for the pages directly in a base folder. Normally, each page becomes a single type.
-    If there are more than MAX_SINGLES pages, they become one collection type instead.
-    """
+    """Return the groups for pages in a base folder: a single type for each, or one collection type."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -333,9 +299,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return the default locale if none is configured. This is English if it exists, otherwise the locale
-    with the most documents.
-    """
+    """Return English if it exists, or else the locale with the most documents."""
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

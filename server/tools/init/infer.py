@@ -1,8 +1,6 @@
-"""Inference of attributes from the values in all files of a group.
+"""Inference of attributes from the files of a group.
 
-If a value would change when it is parsed as a number (1.10, 01234) or boolean (NO), it is treated as text.
-After a type has been chosen for an attribute, every value is parsed as that type. If a value is invalid, the
-attribute gets the type `json` instead.
+Numbers and booleans that parsing would change (1.10, NO) are treated as text.
 """
 
 import re
@@ -21,15 +19,13 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MIN_RELATED_SHARE = (
-    0.9  # A relation is inferred only if at least this share of the distinct values are names of documents.
-)
-MAX_KEYS = 100  # If the data files contain more different keys than this, they are treated as maps.
+MIN_RELATED_SHARE = 0.9  # share of distinct values that must name documents
+MAX_KEYS = 100  # data files with more keys are maps
 
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute: its schema, the number of files in which it has a value, and notes."""
+    """A proposed attribute. `files` counts the files with a value."""
 
     name: str
     schema: Mapping[str, Any]
@@ -37,16 +33,14 @@ class ProposedAttribute:
     notes: tuple[str, ...] = ()
 
 
-# The keys are uids of content types, and the values are the names of their documents.
+# uid of a content type: names of its documents
 Names = Mapping[str, frozenset[str]]
 
 
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of the content type `uid`. Also return the attribute that contains all other
-    keys, or None if there are no other keys.
-    """
+    """Return the attributes of a content type, and the one for all other keys or None."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -72,9 +66,7 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    """Return whether the data files are maps. In a map, each key is an entry (such as a word or a place) and
-    not an attribute.
-    """
+    # In a map, each key is an entry, such as a word, and not an attribute.
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
@@ -82,7 +74,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute that contains all other keys. It is named `data`, unless `data` is in `taken`."""
+    """Return the attribute for all other keys, with a name that is not in `taken`."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -117,9 +109,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the content type whose documents have the key's values as their names. Return None
-    if there is no such content type.
-    """
+    """Return a relation to the documents that the values name, or None."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -139,9 +129,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Return a note if the key has the name of a content type, but its values are not the names of documents.
-    Otherwise, return no notes.
-    """
+    """Explain why a key named like a content type is not a relation."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -157,20 +145,14 @@ def _entries(key: KeyValues) -> list[tuple[PageMember, Tree]]:
 
 
 def _alike(name: str, target: str) -> bool:
-    """Return whether a key's name suggests a relation to a content type. For example, `author`, `authors` and
-    `relatedAuthors` suggest a relation to `author`.
-    """
+    # `authors` and `relatedAuthors` suggest a relation to `author`.
     singular = target.rpartition(".")[2].replace("-", "").lower()
     bare = name.replace("-", "").replace("_", "").lower()
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Return the attribute. It is marked as localized if a document has different values for the given keys
-    in two locales.
-
-    Relations and uids are always localized, so their schema does not contain this option.
-    """
+    """Mark an attribute as localized if its values differ between locales."""
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

@@ -1,4 +1,4 @@
-"""Inference of an attribute's type from the attribute's values."""
+"""Inference of attribute types from values."""
 
 import re
 from collections import Counter
@@ -16,8 +16,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# Patterns and lists of key names. The first two are keys whose values can look like numbers but are texts.
-# For example, 1.10 is not the same version as 1.1. But 7 may be the number of a format.
+# These values look like numbers but are texts: version 1.10 is not 1.1.
 _VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
@@ -25,44 +24,40 @@ OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path
 _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
 _LABELS = frozenset({"categories", "keywords", "tag", "tags", "topic", "topics"})
 _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
-MAX_STRING_CHARS = 255  # If a value is longer, the attribute becomes a `text`.
-MIN_ENUMERATION_VALUES = 5  # An enumeration is inferred only from at least this many values.
-MAX_CHOICES = 10  # maximum number of values in an enumeration
+MAX_STRING_CHARS = 255  # Longer values need the type `text`.
+MIN_ENUMERATION_VALUES = 5  # fewer values do not suggest an enumeration
+MAX_CHOICES = 10  # in an enumeration
 NO_VALUE = "no file has a value"
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key, each with the file that contains it. Nulls are omitted."""
+    """Values of one key, with their files. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
 
     @classmethod
     def of(cls, name: str, members: Iterable[PageMember]) -> "KeyValues":
-        """Return the values of a key in some files."""
         pairs = [(m, m.page.tree.get(name)) for m in members]
         values = tuple((m, value) for m, value in pairs if not is_null(value))
         return cls(name, values)
 
     @property
     def plain(self) -> bool:
-        """Whether all values are unquoted scalars or JSON numbers."""
         return all(type(v) is Plain or isinstance(v, int) for _, v in self.values)
 
     @property
     def texts(self) -> list[str]:
-        """Those values that are texts or numbers, as strings."""
+        """Texts and numbers, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
-Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
+Made = tuple[dict[str, Any], list[str]]  # schema and notes
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the attribute type for a key whose values are all scalars. Return None if a value is not a
-    scalar.
-    """
+    """Return the attribute type for scalars, or None if a value is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -83,9 +78,7 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    """Return whether all values are numbers that stay the same when they are parsed and printed. For example,
-    1.5 stays the same, but 1.10 becomes 1.1.
-    """
+    # 1.10 would become 1.1.
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
@@ -115,9 +108,7 @@ def _is_mail(key: KeyValues) -> bool:
 
 
 def _is_uid(key: KeyValues) -> bool:
-    """Return whether the attribute can be a `uid`. For this, all values must be valid slugs, and must be
-    unique in each locale.
-    """
+    # Slugs must be unique in each locale.
     seen = {(m.locale, str(v)) for m, v in key.values}
     return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
 
@@ -133,9 +124,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration if there are only a few different values and they are repeated. Otherwise, return
-    a text type.
-    """
+    """Return an enumeration for a few repeated values, or else a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -161,7 +150,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """Return the attribute type for a key with values that are lists or mappings."""
+    """Return the attribute type for lists and mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
@@ -173,7 +162,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether a text in a list would become a different value if it were read as a number."""
+    """Return whether a text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

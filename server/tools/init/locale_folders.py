@@ -1,6 +1,4 @@
-"""Detection of folders for locales, which are folders next to each other that are named after locales and
-contain similar folders or files.
-"""
+"""Detection of folders for locales: neighbours named after locales, with similar contents."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -13,11 +11,9 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder that contains a folder for each of several locales.
+    """A folder with a subfolder for each of several locales.
 
-    `pure` is set if the folder contains no other folders. `translated` is set if the folder itself contains
-    the same files in the default locale. For example, there may be `docs/start.md` next to
-    `docs/fr/start.md`.
+    `pure`: it has no other folders. `translated`: it has the same files itself, in the default locale.
     """
 
     folder: str
@@ -26,9 +22,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path after its locale folder. Return None if the path is not inside a locale
-        folder.
-        """
+        """Return the part of a path below its locale folder, or None."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -37,24 +31,19 @@ class LocaleParent:
 
 
 def is_locale(name: str) -> bool:
-    """Return whether a name is a locale code, such as fr, pt-BR or zh-cn."""
     return bool(LOCALE.fullmatch(name)) and is_language(name)
 
 
 def are_locales(folders: Iterable[str]) -> bool:
-    """Return whether all folders are named after locales.
-
-    A single folder is accepted only if it is named `en`, because any other name, such as `it`, may have a
-    different meaning.
-    """
+    # A single name, such as `it`, may mean something else.
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders that contain locale folders. The keys are the paths of these folders.
+    """Return the outermost folders with locale folders, by path.
 
-    `named` contains the locales given on the command line.
+    `named` contains locales from the command line.
     """
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -77,9 +66,7 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a LocaleParent for the folder `parent`. Return None if the folder contains no locale folders.
-    `inside` contains the paths below the folder.
-    """
+    """Return a LocaleParent, or None for a folder without locale folders."""
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:
@@ -95,7 +82,7 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
     if "en" not in alike and any(shape & common for shape in others.values()):
-        alike = set()  # For example, hr/ and it/ next to sales/ are departments and not locales.
+        alike = set()  # hr/ and it/ next to sales/ are departments.
     own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
     chosen = alike | {name for name in shapes if name in named}
     if not chosen:

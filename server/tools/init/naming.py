@@ -1,4 +1,4 @@
-"""Names for proposed content types, derived from folder names: English singulars and plurals."""
+"""Names of proposed content types: English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -9,15 +9,15 @@ import inflection
 
 from server.schema.check import RESERVED_IDS
 
-# what to call a document if the name of its folder is not a plural
+# noun for documents in a folder whose name is not a plural
 PageKind = Literal["post", "page", "entry"]
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
-# Names that say nothing about the contents of a folder.
+# names that say nothing about the contents
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# Singular nouns that people use as names of folders although the folders contain several documents.
+# singular names for folders with several documents
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -27,10 +27,10 @@ report review rule section service song speaker sponsor story study tag talk tea
 tool topic tutorial user version video workshop
 """
 _COUNTED = frozenset(_THINGS.split())
-# Nouns without a singular form: one document in `news` is a `news-item`.
+# One document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
-# Words for which the library returns a wrong singular.
+# wrong in the library
 _PLUS_S = "base cache cookie curve drive glove niche reserve selfie tie wave"
 _PLUS_ES = "bonus canvas lens virus"
 _SINGULARS = {
@@ -41,7 +41,7 @@ _SINGULARS = {
     "leaves": "leaf",
     "phenomena": "phenomenon",
 }
-# Words that end in -s but are not plurals.
+# words in -s that are not plurals
 _WITH_S = re.compile(r".*(?<!men)(?<!gur)us|.*ss|atlas|bias|canvas|chess|css|gas|ios|js|lens|os|texas|this")
 _ACRONYM_WORDS = "adr api css cv faq html id pdf qa rfc rss ui url ux"
 _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
@@ -50,9 +50,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return a singular and a plural API id for the content type of a folder. Neither id is in `taken`.
+    """Return unused singular and plural API ids for the content type of a folder.
 
-    If the name of the folder has no plural, `kind` is appended. For example, `about` becomes `about-page`.
+    `kind` is appended to names without a plural: `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
@@ -110,8 +110,6 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return the display name for a singular API id. For example, `case-study` becomes `Case Study`, and
-    `api` becomes `API`.
-    """
+    """Return the display name for a singular API id: `case-study` becomes `Case Study`."""
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

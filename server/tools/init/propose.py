@@ -1,4 +1,4 @@
-"""Proposes content types and a site.yaml for a folder that already contains files."""
+"""Proposal of content types and a site.yaml for existing files."""
 
 import json
 from collections import Counter
@@ -37,10 +37,9 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return the text of a site.yaml that permits the public to read the content types in `readable`. The
-    first locale is the default locale.
+    """Return a site.yaml that lets the public read some content types.
 
-    If the files have a git history, the settings take timestamps from git.
+    The first locale is the default. With `has_history`, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -63,43 +62,38 @@ def settings_text(
 
 @dataclass(frozen=True)
 class ProposedType:
-    """A proposed content type, and the group of its pages."""
+    """A proposed content type for a group of pages."""
 
     singular: str
     plural: str
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
-    other_keys: str | None  # name of the attribute that contains all keys without an attribute of their own
-    file_name: str | None  # `options.fileName`, if file names contain dates and slugs
-    empty_keys: tuple[str, ...]  # keys that do not become attributes, because they are null in all files
+    other_keys: str | None  # attribute for all keys without an attribute of their own
+    file_name: str | None  # `options.fileName` for names with dates and slugs
+    empty_keys: tuple[str, ...]  # null in all files, so not attributes
 
     @property
     def uid(self) -> str:
-        """The proposed content type's uid."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
     def path(self) -> str:
-        """The path of the schema file."""
         return f"content-types/{self.singular}.json"
 
     @property
     def draft_key(self) -> DraftKey | None:
-        """The key in front matter that marks a page as a draft. None if there is no such key."""
         return draft_key(member.page for member in self.group.members)
 
     @property
     def has_drafts(self) -> bool:
-        """Whether a file is marked as a draft in a way that Bifolio does not support. Bifolio would publish
-        such a draft.
-        """
+        # Bifolio would publish drafts that it does not recognize.
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
     def names_files(self) -> bool:
-        """Whether the file name of a new document is derived from the document's values."""
+        """Whether names of new files come from their values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -110,9 +104,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the key that marks drafts: the first known draft key whose values are all booleans. Return None
-    if there is none.
-    """
+    """Return the first known draft key whose values are all booleans, or None."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -123,22 +115,18 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposed content types for a folder, the locales (beginning with the default locale), and the files
-    that were omitted.
-    """
+    """Proposed content types, locales (the default first), and omitted files."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
-    skipped: Mapping[SkippedFolder, int]  # omitted folders, each with its number of Markdown files
-    data: Mapping[str, int]  # data folders of a site generator, each with its number of files
+    skipped: Mapping[SkippedFolder, int]  # with numbers of Markdown files
+    data: Mapping[str, int]  # data folders of a site generator, with numbers of files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder. `locales` contains the locales given on the command line, and
-    `taken` the API ids that are already used.
-    """
+    """Propose content types for a folder. `taken` contains API ids in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
@@ -179,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Assign every file to the group whose patterns match it, as the server will do."""
+    """Move each file to the group that will match it on the server."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -211,9 +199,7 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. `has_history` is set if the existing files have been committed to
-    git.
-    """
+    """Return the files to write, by path. With `has_history`, timestamps come from git."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -258,13 +244,11 @@ def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}
 _QUIET: Style = {"dim": True}
-MAX_SHOWN_FILES = 8  # Files beyond this number are counted, but not listed.
+MAX_SHOWN_FILES = 8  # Further files are only counted.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of the printed table. It lists the content types with their attributes, and then what
-    was omitted.
-    """
+    """Yield the printed table of content types and omitted files."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

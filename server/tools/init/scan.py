@@ -1,4 +1,4 @@
-"""Reader for the Markdown and data files in a folder."""
+"""Reader for Markdown and data files in a folder."""
 
 import os
 from collections import Counter
@@ -14,18 +14,16 @@ from server.storage.read import parse, read_text
 from server.tools.init.data_files import data_documents, generator_data
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
-# Names of files in the root folder that describe the repository.
+# files in the root folder that describe the repository
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA_FOLDERS = ("src/content/", "content/")  # Data files below these folders are documents.
+DATA_FOLDERS = ("src/content/", "content/")  # data files below are documents
 
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One Markdown or data file: its front matter or data, whether it has a body, and whether its front
-    matter is TOML.
-    """
+    """A Markdown or data file, and its front matter or data."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -35,11 +33,10 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files in a folder: the pages by path, and the files that could not be read, each with the reason.
+    """Files in a folder: pages, and unreadable files with the reasons.
 
-    - `others`: Markdown files outside content folders. A content type's pattern can still match them.
-    - `skipped`: Markdown files in folders without content, each with the folder.
-    - `data`: data folders that are not used, each with the number of files in it.
+    `others` are Markdown files outside content folders, `skipped` are in folders without content, and `data`
+    counts files in unused data folders.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -50,10 +47,8 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read all files below `root`. The function `progress` is called with the number of files that have been
-    read, and the total number.
-    """
-    root = root.resolve()  # Resolve symbolic links, because files are read by their real paths.
+    """Read the Markdown and data files below `root`. `progress` is called with (done, total)."""
+    root = root.resolve()  # Files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
@@ -105,9 +100,7 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    """Return whether a page is content. A page that only describes its folder, such as a README, is not
-    content.
-    """
+    # A README only describes its folder.
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -121,17 +114,13 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    """Return whether a file contains Eleventy's data for its folder. Examples are blog/blog.json and
-    blog/blog.11tydata.json.
-    """
+    # Eleventy's data for a folder: blog/blog.json or blog/blog.11tydata.json
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """Return the paths. Data files in `content/` that belong to a Markdown file in the same folder are
-    omitted.
-    """
+    # Data next to a Markdown file in `content/` belongs to it.
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -1,4 +1,4 @@
-"""Name of a site, which comes from the site generator's settings, the README or the folder."""
+"""Name of a site, from a site generator's settings, the README or the folder."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -19,13 +19,11 @@ _MARKUP = re.compile(
     r"\[?!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\]?(?:\([^)]*\)|\[[^\]]*\])?|<[^>]*>|:\w+:|[*`]|\\(?=\W)"
 )
 _LINK = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_MAX_HEADING_CHARS = 40  # A longer heading is probably a sentence.
+_MAX_HEADING_CHARS = 40  # Longer headings are probably sentences.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return a name for the site at `root`. `projects` contains the folders with the settings of a site
-    generator.
-    """
+    """Return a name for a site. `projects` contains folders with settings of a site generator."""
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -37,7 +35,7 @@ def _in_data(tree: Tree) -> str | None:
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
-    # `languages` is a key in Hugo's settings, and `book` is a key in mdBook's settings.
+    # `languages` in Hugo, `book` in mdBook
     languages = tree.get("languages")
     parts = [*(languages.values() if isinstance(languages, dict) else ()), tree.get("book")]
     found.extend(part.get("title") for part in parts if isinstance(part, dict))
@@ -55,7 +53,7 @@ def _in_json(text: str) -> str | None:
 def _in_yaml(text: str) -> str | None:
     try:
         return _in_data(read_yaml(text))
-    except SyntaxProblem:  # MkDocs uses YAML tags such as `!!python/name:…` and `!ENV`.
+    except SyntaxProblem:  # MkDocs uses tags such as `!!python/name:…` and `!ENV`.
         return _match(_YAML_LINE, text)
 
 
@@ -74,8 +72,7 @@ def _match(pattern: re.Pattern[str], text: str) -> str | None:
 
 _ELEVENTY_DATA = [f"{base}_data/{name}" for base in ("", "src/") for name in ("metadata", "site", "meta")]
 
-# Files that can contain the name, in order: settings of Hugo, Zola, mdBook, Jekyll, MkDocs,
-# Docusaurus, VitePress and Astro, and data of Eleventy.
+# in this order: Hugo, Zola, mdBook, Jekyll, MkDocs, Docusaurus, VitePress, Astro; data of Eleventy
 _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
     ("config/_default/languages.en.toml book.toml", _in_toml),
@@ -93,7 +90,6 @@ _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def _in_settings(root: Path) -> str | None:
-    """Return the site's name from the site generator's settings. Return None if they contain no name."""
     for names, read in _READERS:
         for name in names.split():
             try:
@@ -106,7 +102,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the first heading in README.md, without badges. Return None if there is none."""
+    """Return the first heading in README.md without badges, or None."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -119,9 +115,7 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    """Convert a folder name to a title. For example, `my-tides` becomes `My Tides`. A domain name such as
-    `blog.example.org` is not changed.
-    """
+    # A domain name, such as `blog.example.org`, stays as it is.
     if "." in name:
         return name
     words = re.split(r"[-_\s]+", name)

@@ -1,4 +1,4 @@
-"""Files for a new site: schemas for collection types and single types, and a first article."""
+"""Files for a new site: schemas, settings and first documents."""
 
 import json
 import os
@@ -46,7 +46,7 @@ attributes are between the two lines of dashes, and `content-types/article.json`
 
 
 def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapping[str, str]:
-    """Return the files for a new site, by path. The first locale is the default locale."""
+    """Return the files for a new site, by path. The first locale is the default."""
     localized = len(locales) > 1
     files = {f"content-types/{key}.json": _json(schema) for key, schema in _types(localized).items()}
     files[FILE] = settings_text(name, locales, ("article", "author", "home", "upload"))
@@ -58,7 +58,7 @@ def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapp
 
 
 def _types(localized: bool) -> Mapping[str, Mapping[str, Any]]:
-    """Return the schemas of the new site, by singular API id."""
+    """Return the schemas by singular API id."""
     own = {"pluginOptions": {"i18n": {"localized": True}}} if localized else {}
     article: dict[str, dict[str, Any]] = {
         "title": {"type": "string", "required": True, **own},
@@ -144,8 +144,9 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the Docker Compose file, by its path. The file builds the image from the given repository or
-    from a local clone of Bifolio. Raises SetupError.
+    """Return a Docker Compose file, by path, that builds Bifolio from a repository or local clone.
+
+    Raises SetupError.
     """
     source = repository_of(repository) or _clone()
     if source is None:
@@ -154,9 +155,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the GitHub workflow, by its path relative to the site. If the site is in a subfolder of the git
-    repository, this path begins with `..`, because GitHub requires the file to be in the repository's root
-    folder.
+    """Return the GitHub workflow by its path relative to the site.
 
     Raises SetupError if the URL of Bifolio's repository is unknown.
     """
@@ -172,9 +171,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the URL in `told`. If `told` is None, return the URL from which Bifolio was installed. Raises
-    SetupError.
-    """
+    """Return a repository's URL, by default that from which Bifolio was installed. Raises SetupError."""
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -189,7 +186,7 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """Return the URL that pip recorded when Bifolio was installed. Return None if pip recorded no URL."""
+    """Return the URL that pip recorded, or None."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
@@ -198,7 +195,7 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """Return the URL of a git remote. Return None if the remote is a local path."""
+    """Return the URL of a git remote, or None for a local path."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None

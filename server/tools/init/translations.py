@@ -1,4 +1,4 @@
-"""Translations in a Docusaurus project. They are in a parallel folder, `i18n/LOCALE/`, such as `i18n/fr/`."""
+"""Translations in Docusaurus projects, in folders such as `i18n/fr/`."""
 
 import re
 from collections.abc import Iterable
@@ -15,15 +15,12 @@ _PATH = re.compile(
 
 
 def is_translation(path: str) -> bool:
-    """Return whether a page is the translation of a page in `docs/` or `blog/`."""
     found = _PATH.fullmatch(path)
     return found is not None and is_locale(found["locale"])
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Add the translations to the groups that contain the original pages. The original pages get the locale
-    `default`.
-    """
+    """Add translations to the groups of their originals, which have the locale `default`."""
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)

@@ -1,7 +1,6 @@
-"""Installation of the merge driver: the lines in .gitattributes, and the settings in the repository's config.
+"""Installation of the merge driver in .gitattributes and the repository's config.
 
-`.gitattributes` is in git, so it applies to every clone. The config is not in git, so the driver must be
-installed in each clone.
+The config is not in git, so each clone needs an installation.
 """
 
 import os
@@ -22,15 +21,13 @@ ATTRIBUTES = ".gitattributes"
 NAME, BASE_NAME = "bifolio", "bifolio-base"
 _BEGIN = "# bifolio merge-driver: begin. `bifolio merge-driver install` writes these lines."
 _END = "# bifolio merge-driver: end"
-# Characters with a special meaning in the patterns of .gitattributes.
+# special in the patterns of .gitattributes
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Result of an installation or removal: whether `.gitattributes` and the config were changed, and the
-    patterns.
-    """
+    """Result of an installation or removal: what was changed."""
 
     attributes: bool
     config: bool
@@ -38,7 +35,7 @@ class Installed:
 
 
 def install(root: Path) -> Installed:
-    """Install the merge driver for the site at `root`. Raises SetupError."""
+    """Install the merge driver for a site. Raises SetupError."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
@@ -47,17 +44,14 @@ def install(root: Path) -> Installed:
 
 
 def uninstall(root: Path) -> Installed:
-    """Remove what `install` has written for the site at `root`. Raises SetupError."""
+    """Remove the merge driver of a site. Raises SetupError."""
     _require_repository(root)
     attributes = _write_block(root / ATTRIBUTES, [])
     return Installed(attributes, _remove_config(root))
 
 
 def missing_config(root: Path) -> bool:
-    """Return whether `.gitattributes` names the driver, but the repository's config does not contain it.
-
-    git then merges documents line by line, without a message.
-    """
+    """Return whether `.gitattributes` names the driver, but the config does not contain it."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
     return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
@@ -74,7 +68,6 @@ def _require_repository(root: Path) -> None:
 
 
 def _patterns(root: Path) -> Iterator[str]:
-    """Yield the patterns for all files that can be documents."""
     layout = Layout(read_content_types(root), read_settings(root))
     for folder in layout.roots:
         for ending in ENDINGS:
@@ -82,7 +75,7 @@ def _patterns(root: Path) -> Iterator[str]:
 
 
 def _quoted(pattern: str) -> str:
-    """Return a pattern as .gitattributes must contain it: in quotes if it contains white space or quotes."""
+    # Patterns with white space or quotes must be quoted.
     if not any(char in pattern for char in ' \t"'):
         return pattern
     escaped = pattern.replace("\\", "\\\\").replace('"', '\\"')
@@ -90,9 +83,9 @@ def _quoted(pattern: str) -> str:
 
 
 def _write_block(path: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in a file, and return whether the file has changed.
+    """Replace the driver's lines in a file, and return whether it has changed.
 
-    All other lines stay as they are. New lines are appended. A file without any lines is deleted.
+    Deletes a file that becomes empty.
     """
     try:
         before = path.read_bytes() if path.exists() else b""
@@ -135,10 +128,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _settings() -> dict[str, str]:
-    """Return the settings for the repository's config.
-
-    `recursive` names a second driver, which merges the merge bases if there are several.
-    """
+    # `recursive` names the driver that merges several merge bases.
     return {
         f"merge.{NAME}.name": "merge Bifolio documents attribute by attribute",
         f"merge.{NAME}.driver": _driver(),
@@ -149,11 +139,7 @@ def _settings() -> dict[str, str]:
 
 
 def _driver(*options: str) -> str:
-    """Return the shell command that git runs for each file.
-
-    If Bifolio can't be started, git's line merge is used. Without this, git would treat the file of ours as
-    the result. Such a failure is recognized by the missing conflict markers.
-    """
+    # If Bifolio can't be started, git would keep our side without conflict markers. Merge by line then.
     command = " ".join(shlex.quote(word) for word in _command()).replace("%", "%%")
     run = " ".join([command, "merge-driver", "run", *options, "--", "%O %A %B %L %P %S %X %Y"])
     lines = "git merge-file -q --marker-size=%L -L ours -L base -L theirs %A %O %B"
@@ -161,11 +147,9 @@ def _driver(*options: str) -> str:
 
 
 def _command() -> list[str]:
-    """Return the command that starts Bifolio. Its path is absolute, because programs with a window often have
-    a different PATH.
-    """
+    # The path is absolute, because programs with a window often have a different PATH.
     script = Path(sys.executable).with_name("bifolio")
-    # With -P, Python does not import modules from the current folder, which is the working tree.
+    # -P prevents imports from the working tree.
     return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "server"]
 
 
@@ -180,7 +164,7 @@ def _write_config(root: Path, settings: dict[str, str]) -> bool:
 
 
 def _remove_config(root: Path) -> bool:
-    """Remove the driver from the config, unless another site in the repository uses it."""
+    # Another site in the repository may use the driver.
     if _has_other_sites(root):
         return False
     sections = [f"merge.{name}" for name in (NAME, BASE_NAME) if _config(root, f"merge.{name}.driver")]
@@ -189,7 +173,7 @@ def _remove_config(root: Path) -> bool:
 
 
 def _has_other_sites(root: Path) -> bool:
-    """Return whether another file .gitattributes in the working tree names the driver."""
+    """Return whether another .gitattributes in the working tree names the driver."""
     top = Path((git(root, "rev-parse", "--show-toplevel") or "").removesuffix("\n"))
     paths = (git(top, "ls-files", "-z") or "").split("\0")
     files = (top / path for path in paths if path.rpartition("/")[2] == ATTRIBUTES)

@@ -1,7 +1,6 @@
-"""The merge of one file, as git requests it from a merge driver.
+"""Merge of one file, called by git.
 
-git passes three files: base, ours and theirs. The driver writes the result to the file of ours. If the file
-can't be merged as a document, it is merged line by line, as git would merge it without the driver.
+A file that can't be merged as a document is merged line by line.
 """
 
 import os
@@ -30,10 +29,9 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """The arguments that git passes to the driver.
+    """Arguments from git. `size` is the length of conflict markers.
 
-    `path` is the file's path in the repository. `size` is the length of the conflict markers. `is_ancestor`
-    means that the result is the base of another merge, because the branches have several merge bases.
+    `is_ancestor` means that the result is a base of another merge.
     """
 
     base: Path
@@ -46,14 +44,13 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file, and write the result to the file of ours. Return whether there is no conflict.
+    """Merge a file into our side, and return whether there is no conflict.
 
-    `top` is the top folder of the working tree. This function never fails: if the file can't be merged as a
-    document, it is merged line by line.
+    `top` is the top folder of the working tree.
     """
     try:
         merged = _merge_document(files, top)
-    except Exception:  # For git, a failed driver is a reason to stop in the middle of a merge.
+    except Exception:  # A failed driver would make git stop in the middle of a merge.
         merged = None
     if merged is None or not _replace(files.ours, merged[0]):
         labels = files.labels
@@ -63,9 +60,7 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document file, and whether it has no conflict. Return None if the file must be merged
-    line by line.
-    """
+    """Return the merged document and whether it has no conflict, or None to merge by line."""
     if not is_utf_8(files.path) or any(map(ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
@@ -82,9 +77,7 @@ def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
 
 
 def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
-    """Merge a file with the schema in the working tree. If its versions do not fit this schema, for example
-    because a branch has changed the schema, merge the file key by key.
-    """
+    # A branch may have changed the schema. If versions do not fit it, merge key by key.
     site = _site_of(top, path)
     if site is None:
         return None
@@ -104,9 +97,7 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return the comments that one side has added and that the result lacks, for example because both sides
-    changed the same line.
-    """
+    """Return new comments that the result lacks, for example if both sides changed a line."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -115,7 +106,7 @@ def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
 
 
 def _comments(path: str, text: str) -> set[str]:
-    """Return the texts of comments. A "#" in a string can be taken for a comment."""
+    # "#" in a string can be taken for a comment.
     if path.endswith(MARKDOWN):
         parts = split(text.removeprefix(BOM))
         text = parts.opening + parts.matter
@@ -123,8 +114,9 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_of(top: Path, path: str) -> str | None:
-    """Return the folder of the site that contains a file: the nearest parent folder with site.yaml or
-    content-types/. The result is relative to `top`, and ends with "/" unless it is "".
+    """Return the folder of the site around a file, or None.
+
+    The folder is relative to `top`, and ends with "/" unless it is "".
     """
     folder = path
     while folder:
@@ -136,7 +128,7 @@ def _site_of(top: Path, path: str) -> str | None:
 
 
 def _store(root: Path) -> Store:
-    """Return a store with the valid settings and schemas in the working tree. Invalid ones are ignored."""
+    # Invalid settings and schemas are ignored.
     settings, wrong_settings = survey_settings(root)
     schema, _ = survey_content_types(root)
     return Store(root, schema, Settings() if wrong_settings else settings, _no_timestamps)
@@ -147,7 +139,6 @@ def _no_timestamps(path: str, modified: float) -> tuple[str, str]:
 
 
 def _replace(path: Path, data: bytes) -> bool:
-    """Replace the content of a file. If that fails, the file stays as it is, and the result is False."""
     temporary = path.with_name(f"{path.name}.bifolio")
     try:
         temporary.write_bytes(data)
@@ -159,10 +150,7 @@ def _replace(path: Path, data: bytes) -> bool:
 
 
 def labels_of(words: Sequence[str]) -> Labels:
-    """Return the labels that git passes, in the order base, ours, theirs.
-
-    git before version 2.44 passes the placeholders themselves, such as "%S".
-    """
+    """Return the labels from git, which come in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]
     default = Labels()

@@ -1,8 +1,6 @@
-"""Reader for an export archive: a .tar or .tar.gz file that contains media files and lines of JSON.
+"""Reader for a Strapi export: a tar archive of media files and JSON lines.
 
-Archives are not trusted. Paths that point outside the archive, invalid JSON, and very large members are
-rejected. In an archive, media files come before their descriptions. Therefore, the archive is read twice:
-first without the contents of media files, and then only to extract the media files that are needed.
+The archive is not trusted. It is read again for media files, which come before their descriptions.
 """
 
 import gzip
@@ -25,15 +23,15 @@ from server.tools.importer.source import (
     SourceUpload,
 )
 
-MAX_LINE_BYTES = 64_000_000  # maximum size of one line of JSON
-MAX_JSON_BYTES = 4_000_000_000  # maximum size of all lines together
+MAX_LINE_BYTES = 64_000_000
+MAX_JSON_BYTES = 4_000_000_000  # of all lines together
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"
 
 
 class Archive:
-    """Reader for one export archive. It implements `source.SourceReader`."""
+    """Reader for an export archive."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -59,7 +57,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy the given media files to a folder, in the order in which the archive contains them."""
+        """Copy media files to a folder, in the order of the archive."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return
@@ -160,7 +158,6 @@ class Archive:
 
     @contextmanager
     def _damage(self) -> Iterator[None]:
-        """Context manager: convert errors from reading a damaged archive to SetupError."""
         try:
             yield
         except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:

@@ -1,7 +1,4 @@
-"""HTTP client for a running Strapi installation.
-
-The client does not follow redirects, because a redirect could send the token to a different host.
-"""
+"""HTTP client for a running Strapi installation."""
 
 import http.client
 import time
@@ -15,7 +12,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# Advice for an error that is caused by a missing or rejected token.
+# for a missing or rejected token
 FULL_ACCESS = "create a full-access API token in Strapi (Settings, API Tokens) and pass it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -26,14 +23,13 @@ _MISSING: Any = object()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Handler that does not follow redirects."""
-
+    # A redirect could send the token to a different host.
     def redirect_request(self, *_: Any, **__: Any) -> None:
         """Return None, so that urllib reports the redirect as an error."""
 
 
 class Client:
-    """Client for the Strapi API at the URL `base`. It authenticates with an API token."""
+    """Client for the Strapi API at the URL `base`."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -42,10 +38,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Return the parsed JSON from the response to a GET request. Raises SetupError.
-
-        If the response has the status 404 and `missing` was passed, return `missing`.
-        """
+        """Return the JSON of a GET response, or `missing` for status 404. Raises SetupError."""
         url = self.base + path
         try:
             with self._open(url, own=True) as answer:
@@ -60,10 +53,9 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """Download a file to the path `target`.
+        """Download a file to `target`. Raises SetupError.
 
-        If `own` is set, the installation itself serves the file. Only then is the token sent. Raises
-        SetupError.
+        The token is sent only to the installation itself (`own`).
         """
         part = target.with_suffix(".part")
         try:
@@ -82,10 +74,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request and return the open response.
-
-        Raises HTTPError. Raises SetupError if there is no response.
-        """
+        """Send a request, with retries. Raises HTTPError, and SetupError without a response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

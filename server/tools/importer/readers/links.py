@@ -1,8 +1,6 @@
-"""Links in an export archive, which contain the targets of relations and media attributes, in order.
+"""Links in an export archive: targets of relations and media attributes.
 
-In an archive, a link refers to a row by its number. In files, a relation refers to a document, whose draft
-and published version are two separate rows. Links to the two rows of one document are therefore combined into
-one target.
+Links refer to rows, so those to a draft and its published version become one.
 """
 
 from collections import defaultdict
@@ -13,25 +11,23 @@ from typing import Any
 from server.schema.model import UPLOAD, USER
 from server.tools.importer.source import ImportNotes, Shape, one_or_many
 
-RowKey = tuple[str, int]  # uid of the content type in the site, row number
-Owner = tuple[str, int, str]  # (uid of the content type in the site, row number, attribute)
+RowKey = tuple[str, int]  # (uid, row number)
+Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 
 @dataclass(slots=True)
 class Linked:
-    """The targets of links, with their order. The keys are the links' owners, which are pairs of a row and an
-    attribute.
-    """
+    """Targets of links in order, by row and attribute."""
 
-    uids: Mapping[str, str]  # uid of a content type in the source → its uid in the site
-    ids: Mapping[RowKey, str]  # the documentId of every row
-    paths: Mapping[int, str]  # the upload path of every file
+    uids: Mapping[str, str]  # Strapi's uid: ours
+    ids: Mapping[RowKey, str]  # documentIds
+    paths: Mapping[int, str]  # upload paths
     notes: ImportNotes
     targets: dict[Owner, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
     mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, link: Mapping[str, Any]) -> None:
-        """Add one link from the archive."""
+        """Add a link from the archive."""
         left, right = link["left"], link["right"]
         if left["type"] == UPLOAD:
             if left.get("field") == "related":
@@ -41,7 +37,7 @@ class Linked:
             ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
             self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
-            # Users have no files, so the relation is stored on the other side.
+            # Users have no files, so the other side stores the relation.
             if right.get("field") and left["type"] == USER:
                 other = (self._uid(right), right["ref"], right["field"])
                 self.targets[other].append((_order_of(right), (USER, left["ref"])))
@@ -53,9 +49,7 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return the targets of an attribute, in the form in which a file contains them. If a target is
-        missing, a note is added to the report.
-        """
+        """Return an attribute's targets for a file, and note missing targets in the report."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -66,14 +60,12 @@ class Linked:
         if len(named) < len(found):
             what = f'"{name}" pointed to a document or file that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
-        # Remove duplicates, because two rows can belong to the same document.
+        # Two rows can belong to the same document.
         unique = {str(target): target for target in named}
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Add a note for each relation whose derived side has its own order in the source. This order can't
-        be imported, because Bifolio sorts the derived side by creation time.
-        """
+        """Note relations whose order is lost, because Bifolio sorts the derived side by creation time."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))

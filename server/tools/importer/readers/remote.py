@@ -1,7 +1,6 @@
-"""Reader for a running Strapi installation, which uses the Strapi API with a full-access token.
+"""Reader for a running Strapi installation.
 
-It first requests the schemas, and then every document in all locales and statuses, with all relations,
-components and media populated. Passwords and private attributes are not imported, because the API omits them.
+The API omits passwords and private attributes, so they are not imported.
 """
 
 import hashlib
@@ -31,16 +30,14 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # maximum depth of components inside components
+MAX_DEPTH = 8  # of nested components
 MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the populate parameters for a content type, as one or more query strings. There are several if a
-    single query string would make the URL too long.
+    """Return populate parameters for a content type, split for short enough URLs.
 
-    `base` is the installation's URL. Raises a SetupError that contains this URL if an attribute is nested too
-    deeply.
+    Raises SetupError for the installation `base` if an attribute is nested too deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -58,7 +55,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """Yield the parameters that populate one attribute and everything that it contains."""
+    """Yield the parameters that populate an attribute and its contents."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -85,7 +82,7 @@ def _populate_inner(schemas: Mapping[str, Shape], at: str, uid: str, depth: int)
 
 
 def joined(*parts: str) -> str:
-    """Join the non-empty parts of a query."""
+    """Join the non-empty parts of a query string."""
     return "&".join(part for part in parts if part)
 
 
@@ -94,12 +91,12 @@ def joined(*parts: str) -> str:
 PAGE_ENTRIES = 100
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
-# The content-type builder adds these keys with the value false to relations and media attributes.
+# added with the value false to relations and media attributes
 _BUILDER_OPTIONS = ("required", "private")
 
 
 class Remote:
-    """Reader for one running installation. It implements `source.SourceReader`."""
+    """Reader for a running installation."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -143,9 +140,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download the given media files to a folder. Media files that are already in the folder are not
-        downloaded again.
-        """
+        """Download media files to a folder, unless it already contains them."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -159,7 +154,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the content types and components in the same form as in an archive."""
+        """Return the content types and components in the form of an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -190,9 +185,7 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """Return the default locale and all locales. If Strapi's i18n plugin is not installed, the only
-        locale is `en`.
-        """
+        # Without Strapi's i18n plugin, the only locale is `en`.
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
@@ -212,9 +205,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a content type with the given status. All relations, components and media in them
-        are populated.
-        """
+        """Yield all rows of a content type, fully populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -242,7 +233,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """Yield all media files. Strapi determines how many media files are on one page."""
+        # Strapi decides how many files are on a page.
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -259,9 +250,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes in the form of a schema.json file, without the keys that the content-type builder
-    adds.
-    """
+    """Convert attributes to the form of schema.json files."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -276,7 +265,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute. `data` is a row in which the attribute is populated."""
+    """Return the targets of an attribute in a populated row."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

@@ -1,4 +1,4 @@
-"""Conversion of the rows and links in an export archive to the content to import (`Source`)."""
+"""Conversion of the rows and links in an export archive to a `Source`."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,20 +25,18 @@ ArchiveRow = tuple[int, dict[str, Any]]  # (row number, data)
 
 @dataclass(slots=True)
 class ArchiveRows:
-    """The parsed members of an archive."""
+    """Parsed contents of an archive."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
     entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
     links: list[dict[str, Any]] = field(default_factory=list)
     configuration: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # name → (size, sha256)
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # size and sha256 by name
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Return the content that an archive contains. Raises KeyError, TypeError or ValueError if the archive is
-    damaged.
-    """
+    """Convert an archive's contents. Raises KeyError, TypeError or ValueError if they are damaged."""
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
@@ -83,7 +81,7 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """Return the media files, and a mapping from their row numbers to their upload paths."""
+    """Return the media files, and their upload paths by row number."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
