@@ -1,4 +1,4 @@
-"""Names of attributes in query parameters, such as `populate` and `sort`, that settings contain."""
+"""Names of attributes in query parameters, such as `populate` and `sort`, in the settings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import Attribute, Schema, Type
 from server.site.migrations.edits import Edits
 
-# Returns the new name of an attribute. Takes the uid of a type and the old name.
+# Returns the new name of an attribute, given the uid of its type and the old name.
 NewName = Callable[[str, str], str]
 
 
@@ -149,7 +149,6 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 
 
 def target_uids(attribute: Attribute) -> tuple[str, ...]:
-    """Return the uids of the types to which an attribute leads."""
     uids = (attribute.target, attribute.component, *attribute.components)
     return tuple(uid for uid in uids if uid)
 
