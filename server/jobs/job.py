@@ -28,15 +28,13 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait until another thread notifies `changed`, for at most `seconds`. Requires the lock of
-        `changed`.
-        """
+        """Wait for a notification of `changed`, for at most `seconds`. Requires its lock."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return the pause in seconds until the time `at`, which is in seconds since 1970.
+        """Return the pause in seconds until the time `at` (since 1970).
 
-        A long pause is cut to `MAX_WAIT_S`, so check the time again after it.
+        It may end early, so check again after it.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -54,9 +52,9 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures: each one is twice as long as the one before, up to `longest_s`.
+    """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
 
-    A success resets the pauses if it comes at least `reset_s` seconds after the last failure.
+    They start again after a success at least `reset_s` seconds after the last failure.
     """
 
     first_s: float = 1.0
@@ -132,8 +130,7 @@ FOLDER = "jobs"  # in .bifolio/
 class Cursor:
     """Stored position up to which a job has processed its data.
 
-    Only the process that runs the job may change it, after the work is done. A killed job then repeats some
-    work but skips none.
+    Change it after the work is done: a killed job then repeats some work but skips none.
     """
 
     def __init__(self, root: Path, name: str) -> None:

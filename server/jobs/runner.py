@@ -55,11 +55,11 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now, or once more if it is already running. Raises KeyError if there is no such job."""
+        """Run a job now, or once more if it is running. Raises KeyError for an unknown job."""
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run the due jobs in the current thread, in a runner that was not started. Return their names."""
+        """Run the due jobs in the current thread, and return their names."""
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property

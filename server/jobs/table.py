@@ -10,10 +10,9 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """Latest report on each job, in memory shared by all workers. Create it before the workers are forked.
+    """Latest report on each job, in shared memory. Create it before the workers are forked.
 
-    Only the leader writes to it. Other workers may read a report that is half written, which is good enough
-    for metrics.
+    Readers may see a half-written report, which is good enough for metrics.
     """
 
     def __init__(self) -> None:
@@ -21,7 +20,6 @@ class JobTable:
         self._slots: dict[str, int] = {}  # by job name; empty in workers other than the leader
 
     def clear(self) -> None:
-        """Delete the reports of a previous leader."""
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
