@@ -47,9 +47,9 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document, given the key, status and version of each file in the order of their paths.
+    """Group versions by document.
 
-    If two files contain the same version, the first one counts.
+    If two files contain the same version, the one with the first path counts.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -111,7 +111,6 @@ def _is_within(edited: _Difference, published: _Difference) -> bool:
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return the difference between two versions, or None if at most their timestamps differ."""
     if before is after:
         return None
     if after is None:
@@ -170,7 +169,7 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the content types of the targets if only relations have changed in an attribute, or ()."""
+    """Return the content types of the targets if only relations differ in an attribute, or ()."""
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))
@@ -192,10 +191,6 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return the targets of the relations in a value, by content type.
-
-    A target in a component comes with its position.
-    """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
         for target in value:
@@ -235,13 +230,12 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """Return a digest of the schema of each content type and component, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each content type or component whose digest differs. `schema` is the current one."""
+    """Yield an event for each content type or component whose schema digest differs."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -258,10 +252,9 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for the changes since a commit, without numbers and times.
+    """Return the events for the changes since a commit, without numbers, times and invalid files.
 
-    Files that are invalid now are skipped. Raises ConflictError if the configuration in the commit is
-    invalid.
+    Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past.at(commit)
     _, configuration, committed, entries = past.site.basis()

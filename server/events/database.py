@@ -1,7 +1,6 @@
 """Database of the event log: a site's events in order, and the last logged version of every file.
 
-It is `.bifolio/events.db`, or consists of tables in PostgreSQL if the accounts are there. A damaged or
-missing file is replaced by an empty log with a new id.
+A damaged or missing file `.bifolio/events.db` is replaced by an empty log with a new id.
 """
 
 import json
@@ -105,8 +104,7 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: the only write transaction, so events become visible in the order of their
-        numbers.
+        """Context manager: write transaction.
 
         Raises StorageError if the lock is not free within `seconds`.
         """
@@ -115,15 +113,11 @@ class EventDatabase:
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of `work` in a read transaction. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after number `since`, in order. Raises StorageError.
-
-        The paths of changed files are read only if `with_paths`.
-        """
+        """Return up to `most` events after number `since`, in order. Raises StorageError."""
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
@@ -132,7 +126,7 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log does not reach back so far.
+        """Return the number of the last event before a time, or None if the log begins later.
 
         Raises StorageError.
         """
@@ -205,7 +199,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return the same transaction for the rows that all machines share, instead of those of one clone."""
+        """Return the transaction for the rows that all machines share, instead of those of one clone."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -230,9 +224,6 @@ class Transaction:
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
-        """Store the source of each file's last event. `commit` is "" for uncommitted changes in this
-        clone.
-        """
         self.connection.executemany(
             "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
             " ON CONFLICT (path) DO UPDATE SET clone = excluded.clone, commit_id = excluded.commit_id",
@@ -313,10 +304,7 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events before the time `before`, except the last one, and all but the newest `most` events.
-
-        "" or None is no limit. Recorded commits are limited to MAX_COMMITS.
-        """
+        """Delete events from before a time, except the last one, and all but the newest `most`."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))
@@ -376,9 +364,6 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the JSON list of changed attributes into their names and the `links` of an event.
-
-    An item is a name, or a list `[name, type, …]`.
-    """
+    """Parse the JSON list of changed attributes into their names and the `links` of an event."""
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

@@ -1,8 +1,4 @@
-"""Sender for all event streams in a worker. One event loop serves them, without a thread for each stream.
-
-A stream that is behind receives the missing events in windows of WINDOW_BYTES, which limits the buffered
-data.
-"""
+"""Sender for all event streams in a worker, on one event loop."""
 
 import asyncio
 import logging
@@ -52,8 +48,7 @@ class Source(Protocol):
         """Return the number of the newest event that may be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position, or no events if `log_id` is another
-        log.
+        """Return the log's id and up to `limit` events after a position, or no events from another log.
 
         Raises GoneError if events after the position have been deleted.
         """
@@ -224,7 +219,6 @@ class Hub:
                 self._beats.append(stream)
 
     async def _check_access(self) -> None:
-        """Identify callers again at intervals, and end the streams of those whose access has changed."""
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -238,7 +232,7 @@ class Hub:
         await self._check([one for one in audiences if one.checked <= self._read_at])
 
     async def _check(self, audiences: Collection[_Audience]) -> None:
-        """Identify callers again, and end the streams of those whose access has changed."""
+        """End the streams of callers whose access has changed."""
         if not audiences:
             return
         now = time.monotonic()
@@ -249,9 +243,9 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        """Return the current actor for each Authorization header, or None if access was revoked.
+        """Return the actor for each Authorization header, or None if access was revoked.
 
-        If the accounts database does not respond, headers are missing, and their streams keep their actors.
+        Headers are missing if the accounts database does not respond. Their streams continue.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
@@ -266,7 +260,6 @@ class Hub:
     # --- sending -------------------------------------------------------------------------------
 
     async def _read_new(self) -> None:
-        """Read new events, and mark all streams as behind, except those with a full window."""
         number = self._source.newest()
         while number != self._number:
             try:
@@ -290,20 +283,17 @@ class Hub:
                 self._number = number
 
     def _change_log(self, log_id: str, position: int) -> None:
-        """Switch all streams to another log or position, and tell the clients to fetch all data again."""
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Tell clients to fetch all data again. Their streams continue after the newest event."""
+        """Tell clients to fetch all data again, and continue after the newest event."""
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
     async def _send_recent(self) -> None:
-        """Send cached events to the streams that are behind. Streams with the same caller and position share
-        the bytes.
-        """
+        """Send cached events to the streams that are behind."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
         behind = [stream for stream in self._behind if stream.position >= self._floor]
         for number, stream in enumerate(behind, 1):
@@ -318,7 +308,6 @@ class Hub:
                 await asyncio.sleep(BATCH_PAUSE_S)
 
     async def _send_older(self) -> None:
-        """Send events from the database to streams that are far behind, with a limited number of reads."""
         for position in sorted({s.position for s in self._behind if s.position < self._floor})[
             :MAX_BACKLOG_READS
         ]:
@@ -334,7 +323,6 @@ class Hub:
                 self._advance(stream, *self._part(sendable, stream.audience, position))
 
     async def _send_presence(self) -> None:
-        """Send changed presence to the streams that requested it for a document."""
         if not self._watching:
             return
         passed, version = time.monotonic() - self._presence_at, self._presence.version()
@@ -353,9 +341,9 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Encode up to WINDOW_BYTES of events after a position.
+        """Encode events after a position.
 
-        Return the bytes, the number of the last event in them, and that of the last examined event.
+        Return the bytes, the last event in them, and the last examined event.
         """
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
@@ -385,9 +373,6 @@ class Hub:
             self._behind.discard(stream)
 
     async def _check_slow(self) -> None:
-        """Resume streams whose clients have received everything, and disconnect clients that take too
-        long.
-        """
         now = time.monotonic()
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:

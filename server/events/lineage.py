@@ -1,7 +1,4 @@
-"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md).
-
-All machines receive the same commits, but only the first one that detects a change logs it.
-"""
+"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -23,7 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Decides which changes this machine must log after it has checked out `commit`, in one transaction.
+    """Decision about the changes that this machine must log after it has checked out `commit`.
 
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
@@ -94,10 +91,7 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the files in `paths` whose changes must be logged.
-
-        All of them must be unchanged since the commit, and differ from the logged version.
-        """
+        """Return the paths whose changes must be logged. All of them must come from the commit."""
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
@@ -106,7 +100,6 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Return whether the source of an event may be missing from this machine's history."""
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
@@ -117,9 +110,8 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return `commit` and its ancestors except those of `without`, newest first, at most MAX_COMMITS.
-
-        Return [] if one of the commits does not exist.
+        """Return `commit` and its ancestors except those of `without`, newest first, or [] if one is
+        unknown.
         """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
@@ -133,7 +125,7 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files in `new` with other versions of the documents in the files `recorded`."""
+    """Return the files in `new` with other versions of the documents in `recorded`."""
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

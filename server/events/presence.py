@@ -37,7 +37,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Document in a locale that a client is viewing, and optionally the dotted path of a field.
+    """Document in a locale, and optionally a field, that a client is viewing.
 
     `kind` and `name` are what other people see, for example ("user", "ann").
     """
@@ -175,7 +175,7 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor takes part in the presence of a content type, seeing others and being shown.
+    """Return whether an actor can see presence in a content type, and be seen there.
 
     This needs the `find` permission, and the right to read drafts or change documents.
     """
@@ -186,8 +186,9 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types in which an actor may see presence, by name. Raises ForbiddenError if there
-    are none.
+    """Return the content types in which an actor may see presence, by name.
+
+    Raises ForbiddenError for none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
@@ -233,7 +234,6 @@ def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
 
 
 def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
-    """Group presence entries by the content type's name and the document id."""
     found: dict[tuple[str, str], list[Presence]] = {}
     for one in present:
         found.setdefault((one.type, one.document_id), []).append(one)

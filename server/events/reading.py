@@ -22,10 +22,9 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event as an actor may see it, or None if the actor may not.
+    """Return an event as an actor may see it, or None if it is not visible.
 
-    Attributes that the actor may not know are removed from `changed`. Hidden events are for actors with full
-    access.
+    Attributes that the actor may not know are removed from `changed`.
     """
     if event.hidden and not actor.everything:
         return None
@@ -48,7 +47,6 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Return whether an actor may know that an attribute has changed. `links` is as in `Event`."""
     if links and not any(may_find(actor, uid) for uid in links):
         return False
     if attribute is None:
@@ -59,7 +57,6 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """Return a visible event as JSON."""
     body = event.shown()
     if not actor.may("history", "read"):
         body.update(dict.fromkeys(HISTORY_FIELDS))
@@ -120,10 +117,7 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. An event without a locale or status matches all of them.
-
-        site.update is selected if it counts events of a selected content type.
-        """
+        """Return whether an event is selected. An event without a locale or status matches all of them."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -139,9 +133,7 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the content types with the `find` permission. Raises ForbiddenError if there are
-    none.
-    """
+    """Return the names of the content types with the `find` permission. Raises ForbiddenError for none."""
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -150,8 +142,9 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events. `subjects` are the valid type names. Raises
-    ValidationError.
+    """Parse the parameters that select events.
+
+    `subjects` are the valid type names. Raises ValidationError.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -205,8 +198,9 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of the event log. `last` is the number of the last examined event, and `more` events may
-    follow.
+    """Part of the event log.
+
+    `last` is the number of the last examined event, and `more` events may follow.
     """
 
     events: list[Event]
@@ -225,7 +219,8 @@ def read_part(
 ) -> Part:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `spend` receives the number of examined events, and may raise an error. Raises GoneError and StorageError.
+    `spend` receives the number of examined events. Raises GoneError, StorageError, and any error from
+    `spend`.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

@@ -1,7 +1,6 @@
-"""Recorder of events, run after every change while the write lock is held, before the change is visible.
+"""Recorder of events.
 
-Changes that could not be logged, for example because the disk was full, are detected and logged at the next
-run.
+It runs after every change, before the change is visible, while the write lock is held.
 """
 
 import logging
@@ -118,8 +117,7 @@ class Recorder:
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
         """Log differences between the files and the logged versions, or only store versions in a new log.
 
-        Files changed since they were read are left to the next rescan. Return False if the configuration has
-        changed since then.
+        Return False if the configuration has changed since it was read.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -199,7 +197,7 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file is unchanged since the new commit, so that its change comes from there."""
+        """Return whether a file is unchanged since the new commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -276,10 +274,7 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into one site.update, and hidden ones into another, to limit the size of the log.
-
-    Events about schemas stay separate.
-    """
+    """Join many events into one site.update, and hidden ones into another, to limit the size of the log."""
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

@@ -19,10 +19,7 @@ def require_kept(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number of the event after which a stream starts, or None if it can't resume.
-
-    It can't resume after a malformed id, in another log, or if later events have been deleted.
-    """
+    """Return the number of the event after which a stream starts, or None if it can't resume."""
     if last_id:
         parsed = parse_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
@@ -36,11 +33,10 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into the log's id and the event's number, or return None if it is malformed."""
+    """Parse an event id into the log's id and the event's number. Return None if it is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """Return the id of an event."""
     return f"{log}-{number}"

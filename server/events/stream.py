@@ -23,8 +23,7 @@ from server.schema.model import Schema
 class Stream:
     """Requested event stream, which starts after event `position` in the log `log_id`.
 
-    `authorization` is checked again while the stream is open. `sender` is the client's address. As a response
-    body, it yields only the opening frames.
+    `sender` is the client's address. As a response body, it yields only the opening frames.
     """
 
     authorization: str
@@ -71,30 +70,23 @@ def frame(event: str, data: str, id_: str = "") -> bytes:
 
 
 def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    """Return a frame about the stream itself, such as `welcome` or `restart`."""
     return frame(event, json.dumps(data, separators=(",", ":")), id_)
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream that starts after event `number`.
-
-    `restarted`: it could not resume after the id that the client sent.
-    """
+    """Return the first frames of a stream. `restarted`: it could not resume after the id from the client."""
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
     return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream, with the reason, and the delay of a reconnect in milliseconds."""
+    """Return the last frame of a stream. `retry_ms` is the delay of a reconnect."""
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """Return a comment that keeps the connection open.
-
-    A reconnect resumes after the event `id_`, the last one that was skipped for this client.
-    """
+    """Return a comment that keeps the connection open. With `id_`, a reconnect resumes after that event."""
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
@@ -106,8 +98,7 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 class Source:
     """Reader of the event log for a hub.
 
-    - `newest`: the number of the newest event whose change all workers already serve
-    - `identify`: the actor for an Authorization header, with the errors of `Identities.identify`
+    `newest` returns the number of the newest event that all workers already serve.
     """
 
     def __init__(
@@ -123,8 +114,7 @@ class Source:
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """Return the log's id and up to `limit` events after a position, or no events if `log_id` is another
-        log.
+        """Return the log's id and up to `limit` events after a position, or no events from another log.
 
         Raises GoneError if events after the position have been deleted. Raises StorageError.
         """

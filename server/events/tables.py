@@ -1,8 +1,6 @@
 """SQL tables of the event log.
 
-- `versions`, `types`, `notes`: each row belongs to one clone of the site, or to all clones (`*`)
-- `commits`: commits whose changes have been logged
-- `told`: source of each file's last event (`server.events.lineage`)
+Rows in `versions`, `types` and `notes` belong to one clone of the site, or to all clones (`*`).
 """
 
 # States of a delivery. A delivery that is behind waits for another one for the same document.

@@ -1,7 +1,4 @@
-"""Table of webhook deliveries, next to the event log. Times are in seconds since 1970.
-
-All functions require an open transaction. A delivery is open until it succeeds or is given up.
-"""
+"""Table of webhook deliveries. All functions require an open transaction. Times are in seconds since 1970."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +29,7 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery of an event or of several joined events, and the outcome of the last attempt.
+    """Delivery of an event, or of several joined events, to one webhook.
 
     - `document`: deliveries for the same document are sent in order, unless it is ""
     - `first`, `last`: numbers of the first and last event
@@ -69,7 +66,6 @@ class WebhookStatus:
 def put(
     connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
-    """Insert a delivery of an event."""
     row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
@@ -79,7 +75,6 @@ def put(
 
 
 def has_open(connection: Connection, name: str, document: str) -> bool:
-    """Return whether a webhook has an open delivery for a document."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
@@ -180,13 +175,11 @@ def newest(connection: Connection, names: Sequence[str], most: int) -> list[Deli
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """Return a webhook's deliveries of events after number `since`, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """Return the delivery to a webhook with an id, or None."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
@@ -205,7 +198,6 @@ def webhook_status(connection: Connection, name: str) -> WebhookStatus:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """Return the number of open deliveries by webhook, if it has any."""
     statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
     return dict(connection.execute(statement).fetchall())
 

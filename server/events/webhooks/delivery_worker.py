@@ -1,7 +1,4 @@
-"""Delivery of events to webhooks by one process of a server. Each attempt runs in its own thread.
-
-The body is stored before an attempt and the outcome after it, so a retry sends the same bytes and id.
-"""
+"""Delivery of events to webhooks by one process of a server. Each attempt runs in its own thread."""
 
 import logging
 import os
@@ -271,9 +268,7 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts for a webhook may start now, so that a slow receiver delays no
-        others.
-        """
+        """Return how many more attempts for a webhook may start now."""
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:
@@ -304,9 +299,7 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries and start their attempts, or postpone those that wait for a
-        commit.
-        """
+        """Store the bodies of deliveries and start attempts, or postpone them to wait for a commit."""
         if not chosen:
             return
         bodies = [
@@ -329,10 +322,7 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return the body of a delivery, which is rendered once.
-
-        Return None if it must wait for the commit of its write, and b"" if it can't be rendered.
-        """
+        """Return a delivery's body, None if it must wait for a commit, or b"" if it can't be rendered."""
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
@@ -383,11 +373,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved, after which a new webhook starts.
-
-    Edits at the same moment may be logged before the server reads the new settings. Of these, only the last
-    SAME_MOMENT_S count.
-    """
+    """Return the number of the last event before site.yaml was saved, after which a new webhook starts."""
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

@@ -1,7 +1,4 @@
-"""HTTP client for webhooks, which signs requests and checks the receiver's IP address.
-
-One deadline applies to the whole exchange, because timeouts in HTTP libraries restart with each byte.
-"""
+"""HTTP client for webhooks, which signs requests and checks the receiver's IP address."""
 
 import hmac
 import io
@@ -202,7 +199,7 @@ def send(
 ) -> Outcome:
     """Send a POST request without following redirects, and return the outcome. It raises no errors.
 
-    Check the URL with `config.webhooks.check_url` first. Hosts in `allowed` may have private addresses.
+    Check the URL with `config.webhooks.check_url` first.
     """
     began = time.monotonic()
     try:
@@ -227,7 +224,6 @@ def _reason_of(error: Exception) -> str:
 
 
 def brief(error: str) -> str:
-    """Truncate an error message for a line in the log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 

@@ -1,8 +1,4 @@
-"""Queue of deliveries, with each event once for each webhook that receives it.
-
-All functions require an open transaction. It stores deliveries together with the cursor, so that no event is
-lost or queued twice.
-"""
+"""Queue of webhook deliveries. All functions require an open transaction."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -34,7 +30,7 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
     """Store the webhooks from the settings. New ones start after the event number from `last`.
 
-    Open deliveries of removed webhooks are deleted. A disabled webhook with new settings is enabled again.
+    A disabled webhook with new settings is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -94,7 +90,7 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue a delivery of an event, or add the event to a burst if the webhook has the setting `debounce`."""
+    """Queue a delivery of an event, or add the event to a burst if the webhook has `debounce`."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -152,7 +148,7 @@ def replay_since(
 ) -> int:
     """Queue the deliveries of events after number `since` again, and new ones for events that have none.
 
-    Return the number of queued deliveries. Open ones are left alone.
+    Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}

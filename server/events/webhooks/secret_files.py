@@ -18,9 +18,9 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests at a time, from the settings or the generated file.
+    """Return the secrets that sign a webhook's requests at a time.
 
-    Raises SetupError if the file can't be used.
+    Raises SetupError if its file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -30,7 +30,7 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. For OVERLAP_S seconds, the old one signs requests, too.
+    """Generate a new secret for a webhook. The old one signs requests, too, for OVERLAP_S seconds.
 
     Raises SetupError if the file can't be used, or the secret comes from the settings.
     """
@@ -51,9 +51,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return the secrets in a webhook's file with their expiry times, 0 for the first. Create the file if
-    missing.
-    """
+    """Return the secrets in a webhook's file with their expiry times. Create the file if it is missing."""
     try:
         path = _path(root, name)
         if not path.exists():
