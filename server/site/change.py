@@ -12,10 +12,10 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change to a site's files, as paths and problems.
+    """A change to a site's files.
 
-    `read` and `removed` are changes by other programs. `written` and `deleted` are changes by a write on this
-    server. `reloaded` means that settings or schemas changed, or that all files were read again.
+    `read` and `removed` files were changed by other programs, `written` and `deleted` ones by a write on this
+    server. `reloaded`: all files were read again, or settings or schemas changed.
     """
 
     read: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Change:
 class Origin:
     """Source of a change: "api" for a write, or "file" for another program.
 
-    `write` is the write's id in the commit queue. For other programs, `actor` and `write` are "".
+    For a write, `write` is its id in the commit queue.
     """
 
     source: str = "file"

@@ -1,7 +1,4 @@
-"""Change log: shared memory with every change to a site's state, for all workers of a server.
-
-To append a record, a worker needs the site's write lock and must have applied all earlier records.
-"""
+"""Change log: shared memory with every change to a site's state, for all workers of a server."""
 
 import fcntl
 import mmap
@@ -32,7 +29,7 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separ
 
 
 class ChangeLog:
-    """Change log of one server, shared by all its workers. It consists of two segments, used in turns.
+    """Change log of one server, shared by all its workers.
 
     A position is the number of bytes ever appended before it, including overwritten ones.
     """
@@ -86,10 +83,10 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record and return the position after it. Requires the site's write lock.
+        """Append a record and return the position after it. Requires the write lock.
 
-        `checkpoint` returns a record of the whole state, for the start of a new segment. If `demanded`, all
-        workers must apply the record before their next response.
+        `checkpoint` returns a record of the whole state. If `demanded`, all workers must apply the record
+        before their next response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -104,10 +101,9 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state for a new generation of workers, and return the position after
-        it.
+        """Append a record of the whole state for a new generation, and return the position after it.
 
-        If `lag`, the old workers may serve an older state while they shut down. Requires the write lock.
+        If `lag`, old workers may serve an older state. Requires the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -117,7 +113,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker at `position` is being replaced and may still serve an older state.
+        """Return whether a worker may serve an older state, because it is being replaced.
 
         `patience`, in nanoseconds, extends the time limit.
         """
@@ -134,8 +130,8 @@ class ChangeLog:
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position after the last record, and the records after `position`.
 
-        If some were overwritten, the records start with the newest checkpoint. Raises ValueError or
-        struct.error if the log is damaged.
+        They start with a checkpoint if older ones are lost. Raises ValueError or struct.error for a damaged
+        log.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -165,8 +161,9 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until this worker can become the leader, until `resign` or its end. Return False if `stop` is
-        set.
+        """Wait until this worker can become the leader, until `resign` or its end.
+
+        Return False if `stop` is set.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -261,7 +258,7 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name. It disappears when all processes that use it have closed it."""
+    """Create a file without a name, which disappears when no process uses it any more."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")

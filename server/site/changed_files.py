@@ -1,7 +1,4 @@
-"""Search for files that have changed since they were last read.
-
-Usually it compares only signatures. It compares bytes if a change may have left the signature the same.
-"""
+"""Search for files that have changed since they were last read."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -35,10 +32,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """List the files in all folders, or return None if the paths in `hints` can be checked one by one.
-
-    If no file has changed since the last check, the list is only a summary.
-    """
+    """List the files in all folders, or return None if it is enough to check the paths in `hints`."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -58,8 +52,8 @@ def changed(
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
-    With a list of all files, `found`, all files are checked, otherwise only `hints`. A media file in `hints`
-    always counts as changed, because variants may have been created.
+    All files in `found` are checked, or only `hints` if it is None. A media file in `hints` always counts as
+    changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -115,7 +109,7 @@ def _is_new(contents: Contents, path: str) -> bool:
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
     """Return the paths of entries whose files may change again without getting a different signature.
 
-    `at` is the time when the files were read, in nanoseconds since 1970.
+    `at` is the time of reading in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -140,9 +134,9 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether a file or its description has changed since it was read, judging by the signatures.
+    """Return whether a file or its description has a different signature than when it was read.
 
-    They are taken from `found`, or from the disk if it is None.
+    The signatures are in `found`, or on disk if it is None.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
@@ -162,7 +156,7 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
     """Return whether a recently changed file still contains the bytes that were read.
 
-    `now` is its current signature. Once any later change would alter it, the path is no longer unsettled.
+    `now` is its signature.
     """
     if not entry.digest:
         return False  # always read a media file again
@@ -179,15 +173,14 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether any change after `at` (in nanoseconds since 1970) will give a file another signature."""
+    """Return whether any change after `at` (nanoseconds since 1970) will give a file another signature."""
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes of a changeset, after checking that no file it depends on has changed.
+    """Return the writes of a changeset. Raises ConflictError if a file that it depends on has changed.
 
-    Files that an earlier write in `chain` changes are not checked, because they are not on disk yet. Raises
-    ConflictError.
+    Files that an earlier write in `chain` changes are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -200,8 +193,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a file on disk differs from what is being served. Files without an entry are never
-    stale.
+    """Return whether a file on disk differs from what is being served.
+
+    Files without an entry are never stale.
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False

@@ -38,9 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Return the part of the configuration that affects parsing. As long as it is the same, documents
-        need not be read again.
-        """
+        """Part of the configuration that affects the parsing of documents."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -126,12 +124,11 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
 
 
 def is_configuration(path: str) -> bool:
-    """Return whether a path is site.yaml or a schema."""
     return path == FILE or path.startswith(f"{TYPES}/")
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
-    """Return the signatures of site.yaml and the schemas, by path. They change if the files change."""
+    """Return the signatures of site.yaml and the schemas, by path."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
     # Ignore the ctime, because a new hard link changes no settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

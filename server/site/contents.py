@@ -1,5 +1,6 @@
-"""Data that a process has read from a site's files. Workers that applied the same records have the same
-contents.
+"""Data that a process has read from a site's files.
+
+Workers that applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -52,10 +53,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that the records remove and those that they add. A changed document is in
-        both.
+        """Return the documents that the records remove and those that they add.
 
-        No record may contain the entire site.
+        A changed document is in both. No record may contain the entire site.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []

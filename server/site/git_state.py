@@ -20,10 +20,10 @@ POLL_INTERVAL_S = 0.01  # between two checks of git's lock file
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """State of a site's git repository in `folder`, or None if the site does not use git.
+    """State of a site's git repository. `folder` is None if the site does not use git.
 
-    `place` identifies the `.git` that was found. `head` changes with each commit or checkout, and `index`
-    when git writes its index. If git has failed, `head` is None and everything must be read again.
+    `place` identifies the `.git`. `head` changes with each commit or checkout, or is None after a failure of
+    git. `index` changes when git writes its index.
     """
 
     folder: Path | None = None
@@ -46,14 +46,12 @@ class GitChange:
 
 
 def git_moved(root: Path, before: GitState) -> bool:
-    """Return whether git's HEAD or index may have changed since `before` was read."""
     if before.folder is None:
         return head_moved(root, before)
     return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    """Return whether HEAD may have moved since `before` was read."""
     place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
@@ -128,7 +126,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return a state in which the written paths are marked as different from the last commit."""
+    """Return a state in which the written files count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -140,8 +138,8 @@ def with_commit(
 ) -> GitState:
     """Return the state after a commit of this server at the time `at`, in seconds since 1970.
 
-    `files` maps each path in it to whether the file on disk still has the committed content. `renames` is
-    needed if git may detect renames. Raises GitError.
+    `files` tells whether each committed file is unchanged on disk. `renames`: git may detect renames. Raises
+    GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -205,7 +203,6 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
-    """Return the state `before` with a change applied."""
     times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}

@@ -79,7 +79,7 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system, which the C library would keep otherwise."""
+    """Return freed memory to the operating system."""
     with suppress(AttributeError, OSError):  # only in glibc
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -87,8 +87,7 @@ def give_back() -> None:
 def return_large_blocks() -> None:
     """Make the C library return each large block of memory to the operating system when it is freed.
 
-    By default, glibc keeps more and more of the blocks of responses, which doubled the memory of a server
-    under load.
+    Otherwise, blocks of responses double the memory of a server under load.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -155,9 +154,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: start listing all files, in a forked process if `apart`. Yield a function that returns
-    the list.
-    """
+    """Context manager: list all files, in a forked process if `apart`. Yields a function for the result."""
     if not apart:
         yield lambda: walk(root, folders)
         return
@@ -221,7 +218,6 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry if its file and derived timestamps are unchanged, or None."""
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -236,7 +232,6 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Read files in parts. Yield each part's block for the parse cache and all its entries."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -306,7 +301,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process soon after its parent has died."""
+    """Start a thread that ends this process when its parent has died."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

@@ -41,7 +41,7 @@ class Arbiter(Protocol):
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit (see the function `agreeing`)."""
+        """Context manager around the checkout of a commit, like `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,7 @@ class Parts:
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
     """Context manager around the checkout of a commit based on `base`. Yields whether to check it out.
 
-    If the site has an arbiter, the remote accepts the commit first. If other people pushed first, their
-    commits are checked out instead. Raises RemoteError.
+    An arbiter first asks the git remote to accept it. Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

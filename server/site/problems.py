@@ -18,7 +18,6 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return all problems in a site's files, sorted by path and line."""
     between = problems_between(partial(parsed, contents.root), snapshot)
     return in_order({*problems_in_files(contents), *between})
 
@@ -62,13 +61,14 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize a note of the roles and known problems, for the workers that will replace this one."""
+    """Serialize the roles and known problems for the workers that will replace this one."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with an old worker's note. Return the change, and whether the roles are the
-    same.
+    """Compare newly read contents with an old worker's note.
+
+    Return the change, and whether the roles are the same.
     """
     try:
         roles, problems = pickle.loads(note)

@@ -32,10 +32,10 @@ RELEASE_DELAY_S = 2.0  # then no request uses the old state
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Settings, schema and documents that a request reads, all from the same moment.
+    """Settings, schema and documents that a request reads.
 
     `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
-    commit, or "". `changed` means that some files differ from it.
+    commit, or "". `changed`: some files differ from it.
     """
 
     settings: Settings
@@ -117,7 +117,7 @@ class Replica:
     def current(self) -> State:
         """Return a state at least as new as any that a process has used for a response.
 
-        Raises UnreadableRecordError if a required record can't be applied.
+        Raises UnreadableRecordError.
         """
         log = self._log
         if log is not None and log.demanded > self._position and not log.may_lag(self._position):
@@ -148,8 +148,9 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip records that can't be applied, whose changes are already in the contents. Requires the write
-        lock.
+        """Skip records that can't be applied, whose changes are already in the contents.
+
+        Requires the write lock.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -165,8 +166,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
         """Append a record to the change log and apply it. Return the removed and added documents.
 
-        The list is empty for a record with the entire site. Requires the write lock, and all earlier records
-        must have been applied.
+        The list is empty for a record with the entire site. Requires the write lock, with all earlier records
+        applied.
         """
         newest = self._log.newest if self._log else 0  # includes records that can't be read
         record = replace(record, number=max(newest, self.contents.number) + 1)

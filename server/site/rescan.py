@@ -1,7 +1,6 @@
 """Rescan of a site's files: all changes since the last rescan become one record.
 
-Most functions need the site's write lock, with all earlier records applied. `seems_changed` and `read_anew`
-need no lock.
+Functions need the site's write lock, except `seems_changed` and `read_anew`.
 """
 
 import logging
@@ -66,8 +65,9 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Raised if schemas and other files have changed together. All files must first be read under the new
-    schemas.
+    """Raised if schemas and other files have changed together.
+
+    All files must first be read under the new schemas.
     """
 
 
@@ -103,10 +103,10 @@ def read_anew(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return a record of the changed files, or None. It checks the paths in `hints`, or all files if needed.
+    """Return a record of the changed files in `hints`, or in the whole site if needed. None means no change.
 
-    A new schema takes effect only with `anew`, all files read under it. Raises SchemaPending if git or
-    another process has changed other files together with schemas.
+    A new schema takes effect only with `anew`. Raises SchemaPending if other files have changed together with
+    schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -154,10 +154,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made, which may include a merge, `joined`.
-
-    If settings or schemas were written, all files are read again, except in a large site.
-    """
+    """Return the record of a write that this process has just made. `joined` describes its merge, if any."""
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -213,10 +210,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record with the new timestamps of files that were just committed.
-
-    `git` is the state of the repository after the commit.
-    """
+    """Return a record with the new timestamps of files after a commit. `git` is the new state."""
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -228,8 +222,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
     """Return the paths of the entries to update after changes to the given files.
 
-    A description belongs to its media file's entry. If the media file was added or removed, both paths are
-    returned.
+    A description belongs to its media file's entry.
     """
     return {
         owner
@@ -242,8 +235,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
     """Read the configuration if it has changed, keeping the last valid one if a file is invalid.
 
-    Return it, or None if unchanged, the configuration files to read again at the next rescan, and the other
-    ones.
+    Return it or None, the files to read again at the next rescan, and the other ones.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -299,8 +291,9 @@ def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read the given files and return a record of the changed entries. A file that changes meanwhile is read
-    again.
+    """Read the given files and return a record of the changed entries.
+
+    A file that changes meanwhile is read again.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
@@ -332,8 +325,7 @@ def _wait_for_writers(
 ) -> None:
     """Wait a moment for empty files, because programs that overwrite a file often empty it first.
 
-    Also wait for missing files that have a signature in `missing`: a new file may be about to be renamed to
-    that path.
+    Also wait for missing files with a signature in `missing`, which may be about to be replaced.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -384,10 +376,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return an entry with the current signature if only the ctime of its file has changed, or None.
-
-    For example, `chmod -R` or a backup with hard links changes the ctime of every file.
-    """
+    """Return an entry with the current signature if only the ctime of its file has changed, or None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

@@ -173,8 +173,7 @@ class Site:
     def refresh(self, hints: Collection[str] | None = None) -> Change:
         """Apply changes to the files in `hints`, or to all files if None, as one change.
 
-        It waits for running git commands. After a schema change, a large site asks for new workers instead,
-        to read all documents.
+        After a schema change, a large site asks for new workers instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -211,10 +210,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append a record of changes to files. Return the change, for reports.
+        """Append a record of changes to files, and return the change. Raises SchemaPending.
 
-        If `patient` and a git command is running, return None so that the caller can wait. Raises
-        SchemaPending.
+        If `patient` and a git command is running, return None so that the caller can wait.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -250,11 +248,9 @@ class Site:
     ) -> tuple[State, Result, str]:
         """Write the files that `prepare` determines: all of them or none (docs/files.md).
 
-        Return the new state, the result of `prepare`, and the commit: its id, "" if there is none, or
-        "pending". `prepare` is called again if the site changes.
+        Return the new state, the result of `prepare`, and the commit id, "" if there is none, or "pending".
 
-        Raises BusyError if the site keeps changing, GitBusyError, RemoteError, ReadOnlySiteError, and any
-        error from `prepare`.
+        Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
@@ -370,9 +366,9 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a change and add it to the commit queue. Requires the write lock.
+        """Write the files of a change and queue its commit. Requires the write lock.
 
-        Return the change, for reports, and the write's name in the queue.
+        Return the change, and the write's name in the queue.
         """
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
@@ -439,7 +435,7 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set the function to call with each record. Call this after loading and before workers are forked.
+        """Set the function to call with each record, after loading and before workers are forked.
 
         `committed` is called with a write's name in the commit queue and its commit id.
         """

@@ -1,7 +1,4 @@
-"""File watcher that refreshes a site when its files change.
-
-Notifications can be missing or repeated, so they are only hints, and all files are also checked regularly.
-"""
+"""File watcher that refreshes a site when its files change."""
 
 import logging
 import os
@@ -220,7 +217,7 @@ def _existing(folders: Iterable[Path]) -> Folders:
 def _separate_folders(tops: Iterable[str]) -> set[str]:
     """Return the folders to watch one by one, or an empty set if all file names are UTF-8.
 
-    watchfiles opens all subfolders of a watched folder, and fails if a name in them is not UTF-8.
+    watchfiles fails for a whole folder if a name in it is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -255,7 +252,6 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Remove all hints. Return whether there were any, and their paths (None for all paths)."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths

@@ -38,9 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that reports problems caused or resolved in other files, once the site is unchanged for an
-    interval.
-    """
+    """Job that reports problems in other files after a change, once the site is unchanged for an interval."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -133,8 +131,8 @@ def _find_problems(
 ) -> Problems:
     """Return the new and the resolved problems between documents in two snapshots.
 
-    Each snapshot comes with the versions that only it contains. Documents that refer to a key in `moved`, of
-    an added or deleted document, are checked, too.
+    Each snapshot comes with the versions that only it contains. `moved` are the keys of added and deleted
+    documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

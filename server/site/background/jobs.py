@@ -1,6 +1,4 @@
-"""Background jobs for a site: applying other workers' changes, committing, resizing images, and cleaning
-up.
-"""
+"""Background jobs for a site: applying other workers' changes, committing, resizing, and cleaning up."""
 
 import logging
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Calls of functions in a separate process, so that slow functions do not block requests.
-
-It is not forked, because a child could inherit a lock that no thread ever releases.
-"""
+"""Calls of functions in a separate process, so that slow functions do not block requests."""
 
 import gc
 import os

@@ -28,7 +28,7 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """A site's documents and files as input for checks, each part computed when first used.
+    """A site's documents and files as input for checks.
 
     `texts` contains unsaved texts from an editor, by path. They replace the files on disk.
     """
@@ -49,10 +49,7 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """The document that each file should contain according to its path.
-
-        Files that belong to no content type are omitted.
-        """
+        """Document that each file should contain according to its path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
@@ -67,7 +64,6 @@ class Audit:
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
     def limited(self, paths: Collection[str]) -> "Audit":
-        """Return an audit in which only the files at `paths` are claims and documents."""
         audit = Audit(self.root, self.settings, self.snapshot)
         claims = {path: claim for path, claim in self.claims.items() if path in paths}
         documents = {path: document for path, document in self.documents.items() if path in paths}
@@ -113,9 +109,7 @@ class Audit:
         return nearest(self.parsed(path)[1], at)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return the values in a document file and their positions. Both are empty if it can't be read or
-        parsed.
-        """
+        """Return the values in a document file and their positions, both empty if it is unreadable."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:

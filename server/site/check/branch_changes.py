@@ -42,7 +42,6 @@ class BranchChanges:
 
     @cached_property
     def gone(self) -> frozenset[str]:
-        """Paths of deleted files, including the old paths of renamed files."""
         return frozenset(path for path in self.paths if not os.path.lexists(self.root / path))
 
     @cached_property

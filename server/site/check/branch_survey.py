@@ -1,7 +1,4 @@
-"""Check of the changes on a branch: problems in changed files, and those that they cause elsewhere.
-
-References in unchanged files are found with `git grep` for the names of what was removed.
-"""
+"""Check of the changes on a branch: problems in changed files, and those that they cause elsewhere."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +53,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of changed files and of files that may be other versions of the same documents."""
+    """Return the paths of changed files and of other versions of their documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -69,7 +66,6 @@ def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
 
 
 def _stem(path: str) -> str:
-    """Return a path up to the first dot in the file name."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name.partition('.')[0]}"
 
@@ -99,10 +95,7 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document may share a unique value with another document.
-
-    It is fast, because it reads only the columns of unique attributes.
-    """
+    """Return whether a changed document may share a unique value with another document."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -138,7 +131,6 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 
 
 def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the missing targets of changed documents."""
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
     yield from dangling(joined, audit.parsed, [*changed, *broken])

@@ -12,7 +12,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def missing_objects(site: Site) -> Iterator[Problem]:
     """Yield a problem for each media file whose object in the bucket is missing or has the wrong size.
 
-    All objects are listed, with one request per thousand objects. Raises BucketError.
+    Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

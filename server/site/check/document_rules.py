@@ -163,7 +163,6 @@ def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Ite
 def _find_in_document(
     audit: Audit, document: Document, targets: LinkTargets, rules: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems in a document. Its file is parsed only if there are any, for their positions."""
     quick = page_of_document(audit, document)
     exact = replace(quick, document=None)
     for rule in rules:
@@ -177,10 +176,10 @@ def _find_in_document(
 def check_text(
     audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems in the text of one document, according to the rules in this module.
+    """Return the problems in the text of one document, which may be unsaved.
 
-    The text may be unsaved. `document` contains its values, or is None if it is not valid. `targets` can be
-    reused while the site does not change.
+    `document` contains its values, or is None if it is not valid. `targets` can be reused while the site does
+    not change.
     """
     page = page_of(audit, path, text)
     if page is None:

@@ -1,7 +1,4 @@
-"""Automatic fixes that require no decision by a person (`bifolio check --fix`).
-
-In files of content types with `options.files`, which a site generator may use, only repeated keys are fixed.
-"""
+"""Automatic fixes that require no decision by a person (`bifolio check --fix`)."""
 
 import posixpath
 from collections import defaultdict
@@ -83,8 +80,9 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that correct mistyped words. Raises ConflictError or StorageError if a file can't be
-    read.
+    """Return writes that correct mistyped words.
+
+    Raises ConflictError or StorageError if a file can't be read.
     """
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
@@ -97,10 +95,9 @@ def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in a site that can't be opened because of them.
+    """Correct mistyped words in a site that can't be opened because of them, without a commit.
 
-    The corrections stay uncommitted, because the settings can't be read. Raises any exception from the
-    journal.
+    Raises any exception from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -139,10 +136,10 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of the value `old` in a file, "" if it is missing, by `new`.
+    """Replacement of the value `old` in a file by `new`, or removal of a repeated key on line `line`.
 
-    A fix for a repeated key removes the earlier key on line `line`. `what` describes the problem better than
-    its own message, unless it is empty. Without `certain`, the fix is only a suggestion.
+    `what` describes the problem better than its own message, or is "". Without `certain`, the fix is only a
+    suggestion.
     """
 
     document: Document
@@ -165,18 +162,16 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the certain fixes in a site, given its problems. Repeated keys must be among them to be
-    fixed.
-    """
+    """Return the certain fixes for a site with these problems."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return the fixes and suggestions for the files at `paths`, or for all files if None.
+    """Return the fixes and suggestions for the files at `paths`.
 
-    For all files, repeated keys are not fixed, because every file would have to be read again.
+    None stands for all files, without repeated keys.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -254,9 +249,7 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the correct spelling of one target, or None if it is correct already or its meaning is
-    unclear.
-    """
+    """Return the correct spelling of one target, or None if it is correct or its meaning is unclear."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -282,9 +275,6 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the only media file to which a path in the site or beside the document
-    refers.
-    """
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -303,10 +293,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the only document to which a path in the site or beside the document refers.
-
-    The path may omit the folder and the file name extension.
-    """
+    """Return the id of the only document to which a path in the site or beside the document refers."""
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -319,9 +306,7 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that was probably meant by an unknown id: a renamed one, or one with a similar
-    id.
-    """
+    """Return the document that was probably meant by an unknown id."""
     if (type_.uid, text) in audit.claimed:
         return None  # correct, but the document's file can't be read
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))

@@ -32,7 +32,6 @@ def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def with_level(settings: Settings, problem: Problem) -> Problem:
-    """Return a problem with the severity that `check.rules` sets."""
     level = settings.check.rules.get(problem.rule)
     if level is None or level == "off" or problem.rule == CONTENT_RULE:
         return problem
@@ -51,10 +50,7 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment in the line of a problem, or in the line above it, accepts the problem.
-
-    For a problem without a line, the comment can be anywhere in the file.
-    """
+    """Return whether a comment in the line of a problem, or in the line above it, accepts the problem."""
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())
     return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))

@@ -1,7 +1,6 @@
 """Check of links in prose to missing files, media files and headings.
 
-Links to other sites are never requested. Page addresses, such as `/articles/fog`, are not checked, because
-only the front end knows them.
+Page addresses, such as `/articles/fog`, are not checked: only the front end knows them.
 """
 
 import os
@@ -73,9 +72,7 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which a link in a file leads, or None if it is the address of a
-        page.
-        """
+        """Return the path of the file to which a link in a file leads, or None for the address of a page."""
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
         if target.startswith("/") or target.endswith("/"):
@@ -113,7 +110,6 @@ class LinkTargets:
         return fragment in names  # the front end may make anchors from values, shortcodes or components
 
     def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the folded anchors in a document, and the words from which anchors may be made."""
         if path == page.path:
             return page.anchors, page.names
         if path not in self._anchors:
@@ -159,8 +155,9 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the page for a file, or None if it belongs to no content type. `text` replaces the file's
-    text.
+    """Return the page for a file, or None if it belongs to no content type.
+
+    `text` replaces the file's text.
     """
     claim = audit.layout.claim(path)
 
@@ -171,8 +168,6 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
 
 
 def page_of_document(audit: Audit, document: Document) -> Page:
-    """Return the page for a document, with the prose from its values."""
-
     def read() -> str:
         return audit.text(document.path)
 
@@ -197,9 +192,9 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a file or heading in `gone`.
+    """Return whether a link leads to a lost file or heading.
 
-    `gone` maps the path of a file to its lost folded anchors, or to None if the file is lost.
+    `gone` maps files to lost anchors, or to None.
     """
     target, _, fragment = link.target.partition("#")
     path = targets.path_of(page.path, unquote(target.partition("?")[0])) or page.path

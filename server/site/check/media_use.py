@@ -17,9 +17,7 @@ _FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
 
 
 def find_unused_media(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each media file without a reference by an attribute or by its name in a
-    document.
-    """
+    """Yield a problem for each media file to which no attribute or document text refers."""
     used = {key for uid, key in referred_keys(audit.snapshot) if uid == MEDIA}
     unused = {key: file for key, file in audit.snapshot.media.items() if key not in used}
     if not unused:
@@ -34,9 +32,7 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 
 
 def _names_in_documents(audit: Audit) -> set[str]:
-    """Return everything in documents that looks like a file name, including the originals of resized
-    images.
-    """
+    """Return every apparent file name in documents, including the originals of resized images."""
     names: set[str] = set()
     for path in audit.claims:
         try:

@@ -31,8 +31,8 @@ class Passage:
 class Page:
     """Text of a document's file. `read` returns it when it is first needed.
 
-    With `document`, the prose comes from its values. This is much faster, but the positions are not those in
-    the file.
+    With `document`, the prose comes from its values. This is faster, but the positions are not those in the
+    file.
     """
 
     path: str
@@ -59,7 +59,6 @@ class Page:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """Folded anchors in the whole document."""
         return frozenset().union(*(passage.prose.anchors for passage in self.passages))
 
     @cached_property
@@ -81,12 +80,10 @@ class Page:
 
     @property
     def has_body(self) -> bool:
-        """Whether the document has Markdown below front matter."""
         return self.type.body is not None and self.path.endswith(MARKDOWN)
 
     @property
     def has_prose(self) -> bool:
-        """Whether the type has attributes with prose."""
         return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
 
     def position(self, at: KeyPath) -> Position | None:
@@ -149,7 +146,6 @@ class Page:
     # --- positions in values ----------------------------------------------------------------------
 
     def _place_in_file(self, prose: Prose, at: KeyPath) -> Prose:
-        """Return prose from a value with its positions in the file."""
         line, column, value = self.position(at) or Position(1, 1)
         start = sum(len(one) + 1 for one in self.text.split("\n", line)[: line - 1])
         place = _Places(self.text, start, (line, value or column))
@@ -203,7 +199,6 @@ def _text_of(node: Any) -> str:
 
 
 def read_prose(text: str, first_line: int) -> Prose:
-    """Return the prose in a Markdown text, importing the parser when it is first needed."""
     if not text.strip():
         return Prose()
     return cast(Prose, import_module("server.formats.markdown").read_markdown(text, first_line))

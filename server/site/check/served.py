@@ -1,7 +1,4 @@
-"""Checks of a site that is being served, with cached results.
-
-One check runs at a time, in a separate process with a small share of the processor time.
-"""
+"""Checks of a site that is being served, with cached results."""
 
 import logging
 import threading
@@ -99,7 +96,8 @@ class Checks:
     def current(self, seconds: float) -> tuple[Check, bool]:
         """Return the last result, and whether the site is unchanged since then.
 
-        If a check is due, start it and wait for up to `seconds`. Raises BusyError if there is no result yet.
+        If a check is due, it runs for up to `seconds` before that. Raises BusyError if there is no result
+        yet.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -166,8 +164,7 @@ def check(
 ) -> tuple[tuple[Found, ...], int]:
     """Check a site. Return its problems, and the number of those beyond MAX_PROBLEMS.
 
-    `snapshots` are the one without users and the one with users. `known` contains the problems in single
-    files.
+    `snapshots`: without and with users. `known`: the problems in single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

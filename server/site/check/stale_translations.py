@@ -55,7 +55,7 @@ def _day(seconds: float) -> str:
 def last_changes(root: Path) -> dict[str, float]:
     """Return the time of each file's last change in seconds since 1970, infinite for uncommitted changes.
 
-    Renames and the commits in IGNORED_COMMITS do not count. The result is empty if git can't be used.
+    It is empty if git can't be used.
     """
     try:
         head = head_commit(root)
@@ -71,8 +71,9 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return the time when each file's content last changed. `commits` must be sorted from newest to
-    oldest.
+    """Return the time when each file's content last changed.
+
+    `commits` must be sorted from newest to oldest.
     """
     times: dict[str, float] = {}
     names: dict[str, str] = {}  # present paths of files, by the paths before renames

@@ -68,8 +68,9 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of a value in a file. `name` is dotted, such as `blocks.title`, without list
-    indexes.
+    """Return the position of a value in a file.
+
+    `name` is dotted, such as `blocks.title`, without list indexes.
     """
     tree, positions = audit.parsed(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
@@ -90,9 +91,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each value that must be the same in all locales, but differs from the first
-    locale.
-    """
+    """Yield a problem for each value that should be the same in all locales, but is not."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]

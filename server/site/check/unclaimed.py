@@ -37,10 +37,6 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Return whether a file at this path is expected to be a document.
-
-    In the folders of a site generator, this depends on the extension.
-    """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
         if not path.endswith(read):
@@ -104,10 +100,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file named like a translation that is served as a separate document.
-
-    For example, `fog.de.md` is the document `fog.de` if the site does not have the locale `de`.
-    """
+    """Yield a problem for each file named like a translation that is served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -136,10 +129,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the missing documentId of each file, and the path of the file that contains it.
-
-    That file has the same name, but is for another locale or status.
-    """
+    """Return the missing documentId of each file, and the path of the file that contains it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -208,16 +198,14 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file with the same name for another locale, or None. It need not be valid."""
+    """Return the path of the file with the same name for another locale, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft that is older than its published version, and would replace it if
-    published.
-    """
+    """Yield a problem for each draft that is older than its published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

@@ -108,7 +108,6 @@ class Overlay:
         return Audit(self.basis.root, self.basis.settings, self.snapshot, self.texts)
 
     def document(self, path: str) -> Document | None:
-        """Return the document in a file, or None if it contains no valid document."""
         if path in self.entries:
             return self.entries[path].document
         return self.basis._valid_document(path)
@@ -148,9 +147,7 @@ def survey_unsaved(overlay: Overlay) -> Survey:
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file that can be found without reading other files, including missing
-    targets.
-    """
+    """Return the problems in one file, including missing targets, found without reading other files."""
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
@@ -172,7 +169,6 @@ def _lost(overlay: Overlay) -> Iterator[str]:
 
 
 def _invalid_document(overlay: Overlay, path: str) -> Document | None:
-    """Return a document with the readable values of an invalid text, or None."""
     audit = overlay.audit
     claim, text = audit.layout.claim(path), overlay.texts.get(path)
     if claim is None or text is None:

@@ -17,11 +17,9 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit of `files` on top of `base`, to which no branch points yet. Runs the repository's
-    hooks.
+    """Create a commit of `files` on top of `base`, without moving a branch. Raises CommitError.
 
     `documents` are the names at the end of the message. The result has no commit if git ignores all files.
-    Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = person.author(by.name, by.email)

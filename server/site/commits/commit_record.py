@@ -16,10 +16,9 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a new commit with `move_head`. Return a record of the new timestamps, or None.
+    """Move the branch to a commit with `move_head`, and return a record of the files' new timestamps.
 
-    Requires the write lock and git's index lock, which `move_head` releases. `changed` contains the files in
-    the commit.
+    Requires the write lock and git's index lock, which `move_head` releases.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

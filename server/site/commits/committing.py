@@ -1,7 +1,4 @@
-"""Commits of writes through the API, if the site's settings require them (docs/history.md).
-
-Queued writes are committed during the request if possible, or later by a background job.
-"""
+"""Commits of writes through the API, if the site's settings require them (docs/history.md)."""
 
 import logging
 import time
@@ -67,12 +64,12 @@ GC_INTERVAL_S = 600.0  # for `git gc --auto`
 
 
 class Committer:
-    """Commits the writes in a site's commit queue.
+    """Committer of the writes in a site's commit queue.
 
-    - `locked`: context manager that holds the write lock and has applied all changes
-    - `append`: appends a record to the change log; requires the write lock
+    - `locked`: context manager that holds the write lock
+    - `append`: appends a record to the change log
     - `committed`: called after each commit with the write's name in the queue and the commit id
-    - `write_again`: repeats uncommitted writes that git has overwritten; requires the write lock
+    - `write_again`: repeats uncommitted writes that git has overwritten
     """
 
     def __init__(
@@ -104,8 +101,7 @@ class Committer:
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
         """Context manager around a write: add it to the commit queue. Requires the write lock.
 
-        Yields the write's name in the queue, or "" if it needs no commit. Raises StorageError before the
-        block if the queue can't be written.
+        Yields its name in the queue, or "" if it needs no commit. Raises StorageError before the block.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -154,9 +150,7 @@ class Committer:
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for writes, and the names of the changed documents, to be appended
-        later.
-        """
+        """Return the commit message for writes, and the names of the changed documents to append to it."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -167,10 +161,10 @@ class Committer:
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a queued write and all earlier ones. Return the commit id, PENDING, or "" if it needs no
-        commit.
+        """Commit a queued write and all earlier ones.
 
-        `at_once` ignores the delay in the settings.
+        Return the commit id, PENDING, or "" if it needs no commit. `at_once` ignores the delay in the
+        settings.
         """
         if not name:
             return ""
@@ -217,11 +211,10 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files with the given contents. Return the commit id, or "" if nothing
-        changed.
+        """Commit only the given files with the given contents.
 
-        Raises CommitError if a hook rejects the commit, git is busy, or an earlier write to one of the files
-        is still uncommitted.
+        Return the commit id, or "" if nothing changed. Raises CommitError, for example if an earlier write to
+        one of the files is still uncommitted.
         """
         self.flush()
         metadata = {
@@ -265,11 +258,9 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving the branch. The result is empty if git ignores
-        all files.
+        """Create a commit on top of `new.base` without moving the branch, or only check that git is not busy.
 
-        If `new.ready`, only check that git is not busy. Raises CommitError if a hook rejects the commit or
-        git is busy.
+        Raises CommitError if a hook rejects the commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -288,9 +279,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due, or all if `early`, up to the write `until` if it is given.
+        """Commit the due writes, or all if `early`, up to the write `until`.
 
-        Waits up to `seconds` for other commits. Writes that can't be committed stay in the queue.
+        Writes that fail stay in the queue. Waits up to `seconds` for other commits.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -346,9 +337,7 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, repeatedly if other programs commit at the same time. Raises
-        CommitError.
-        """
+        """Commit a group of writes, again if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # Otherwise, the new commit might have to be discarded.
@@ -418,10 +407,7 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit and return its id, or "" if the caller must merge again.
-
-        If the branch has moved, create a new merge commit, unless `new.exact`.
-        """
+        """Move the branch to a merge commit and return its id, or "" if the caller must merge again."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
@@ -463,7 +449,7 @@ class Committer:
     def _unreverted(self) -> Iterator[None]:
         """Context manager: hold the write lock, after repeating writes that git has overwritten.
 
-        Requires git's index lock, so that no git command interferes. Raises CommitError.
+        Requires git's index lock. Raises CommitError.
         """
         with self._locked():
             try:
@@ -498,8 +484,9 @@ class Committer:
     def _note_differing(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """Log writes whose files now differ on disk, and save their contents. Raises CommitError and
-        OSError.
+        """Log writes whose files now differ on disk, and save their contents.
+
+        Raises CommitError and OSError.
         """
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)

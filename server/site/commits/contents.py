@@ -11,17 +11,12 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each changed file: bytes, the path of a file to copy, or None for a
-    deletion.
-    """
+    """Return the new content of each file: bytes, the path of a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digests of the contents that writes will replace, or MISSING for a new file, by path.
-
-    Files that can't be read or are very large are omitted.
-    """
+    """Return the digests of the contents that writes will replace, or MISSING for a new file, by path."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 

@@ -71,9 +71,7 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     """Return the groups of writes to commit now, in order. `after` is the delay in the settings.
 
-    One author's waiting writes become one commit, unless another author has written to the same file in
-    between. Merges and requested commits stay separate and are due at once. A commit waits for earlier ones
-    with the same files.
+    Usually one author's writes become one commit. Merges and requested commits stay separate.
     """
     groups: list[Group] = []
     for write in pending:

@@ -50,7 +50,6 @@ class Authorship:
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """Return a context manager that saves the old contents of the files replaced in its block, for undo."""
     return by.keep(writes) if by.keep else nullcontext()
 
 
@@ -155,8 +154,9 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return what a write has done to a document, as a verb such as "Unpublish". `snapshot` is from before
-    it.
+    """Return what a write has done to a document, as a verb such as "Unpublish".
+
+    `snapshot` is from before it.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
@@ -174,7 +174,6 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the commit message for one write, without the trailers."""
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()

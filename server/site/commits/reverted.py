@@ -1,7 +1,4 @@
-"""Detection of uncommitted writes that a git command such as `git reset --hard` has overwritten.
-
-They are written again, because their responses were sent. Edits by people are preserved.
-"""
+"""Detection of uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +24,6 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Return whether all files on disk still have the contents of the writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
@@ -61,8 +57,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
     """Return writes that restore files that a git command has overwritten with an earlier version.
 
-    Files are omitted if other people have committed the same or a newer version. Raises CommitError and
-    GitError.
+    Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -91,7 +86,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file when it was read for the served state, or None if it is not served."""
+    """Return the signature of a file in the served state, or None if it is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

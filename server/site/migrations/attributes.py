@@ -105,7 +105,6 @@ def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
-    """Remove the other end of a relation. Refuse the migration if something else names the attribute."""
     attribute = type_.attributes[name]
     if attribute.inversed_by and attribute.target in schema.types:
         other = schema.types[attribute.target or ""]

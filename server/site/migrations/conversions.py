@@ -24,8 +24,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Result of a conversion: `tree`, or the unchanged text if `keeps`. Not `is_exact` if something is
-    lost.
+    """Result of a conversion: `tree`, or the unchanged text if `keeps`.
+
+    Not `is_exact` if something is lost.
     """
 
     tree: Any = None
@@ -102,10 +103,9 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
-    """Convert a value in a file, or return None if that is impossible.
+    """Convert a value in a file, or return None if that is impossible. Valid text is kept.
 
-    Text that is already valid with the same meaning is kept. Raises Unreadable if it is not valid for the old
-    attribute.
+    Raises Unreadable if it is not valid for the old attribute.
     """
     if is_null(tree):
         return Converted(keeps=True)

@@ -112,7 +112,6 @@ class Draft:
 
     @property
     def changed(self) -> list[str]:
-        """Paths of the files that the migration changes, creates or deletes."""
         return sorted(path for path, old in self.before.items() if old != self.text_or_none(path))
 
     def text_or_none(self, path: str) -> str | None:

@@ -62,8 +62,8 @@ def edit_text(
 ) -> str:
     """Return the text of a file with some edits. `tree` is its parsed value, if known.
 
-    `body` and `new_body` name the attribute below the front matter, before and after. Raises SyntaxProblem,
-    and ConflictError if other values would change, for example through a YAML alias.
+    `body` and `new_body` name the attribute below the front matter. Raises SyntaxProblem, and ConflictError
+    if other values would change, for example through a YAML alias.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

@@ -27,10 +27,9 @@ class Lacking:
 
 
 def find_lacking(context: Context) -> list[Lacking]:
-    """Return all kept migrations in order, with the documents that lack them.
+    """Return all kept migrations in order, with the documents that lack them, except for scripts.
 
-    Scripts are not executed, so they are never found lacking. Raises ValidationError if a migration's file is
-    invalid.
+    Raises ValidationError if a migration's file is invalid.
     """
     found = []
     for migration in kept_migrations(context):

@@ -28,7 +28,6 @@ class Migration:
     path: str = ""
 
     def __str__(self) -> str:
-        """Return the command, such as `rename article.title headline`."""
         shown = (value for key, value in self.arguments.items() if key not in _HIDDEN)
         return " ".join((self.operation, *map(_shown, shown)))
 
@@ -55,10 +54,7 @@ def kept_text(migration: Migration) -> str:
 
 
 def kept_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of all migrations in the order in which they are applied: by number, then by name.
-
-    Two branches may have used the same number.
-    """
+    """Yield the paths of all migrations in the order in which they are applied: by number, then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
@@ -86,8 +82,9 @@ def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> 
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the content type or component with a name such as `article` or `shared.seo`. Raises
-    ValidationError.
+    """Return the content type or component with a name such as `article` or `shared.seo`.
+
+    Raises ValidationError.
     """
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):

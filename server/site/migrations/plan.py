@@ -16,8 +16,9 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Kind of migration: its planner and its arguments. The argument `names_file` becomes part of the file
-    name.
+    """Kind of migration: its planner and its arguments.
+
+    The argument `names_file` becomes part of the file name.
     """
 
     plan: Planner

@@ -22,7 +22,6 @@ class QueryNames:
     new_name: NewName
 
     def parameters(self, type_: Type, tree: Tree) -> Edits:
-        """Return the edits to a mapping of query parameters for a content type."""
         edits = Edits()
         for key, value in tree.items() if isinstance(tree, dict) else ():
             if key in _READERS:

@@ -62,7 +62,6 @@ def _placeholder(text: str, old: str, new: str) -> str:
 
 
 def settings_tree(draft: Draft) -> dict[str, Tree]:
-    """Return the values in site.yaml, {} if there is none."""
     return parse(FILE, draft.text(FILE), None) if draft.exists(FILE) else {}
 
 

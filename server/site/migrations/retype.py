@@ -120,7 +120,6 @@ def _conversion(old: Attribute, new: Attribute) -> Conversion:
 
 
 def _word(attribute: Attribute) -> str:
-    """Return the word for an attribute's type on the command line."""
     if attribute.type == "relation":
         return attribute.relation or ""
     if attribute.type in _LIST_OPTIONS:
@@ -201,7 +200,6 @@ def _edit_inverse(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> 
 
 
 def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
-    """Return the sorted values of a text attribute in all documents, for a new enumeration."""
     found: set[str] = set()
 
     def collect(place: Place) -> Edits:

@@ -241,7 +241,6 @@ def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _move_all(draft: Draft, moves: Mapping[str, str]) -> None:
-    """Move files all at once, so that one can take the place of another."""
     texts = {target: draft.text(path) for path, target in moves.items()}
     for target in texts:
         if draft.exists(target) and target not in moves:

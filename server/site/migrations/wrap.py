@@ -65,7 +65,6 @@ def _into_component(
 
 
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str]) -> None:
-    """Refuse the migration if one of the attributes can't be in a component."""
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -92,7 +91,6 @@ def _inner_raw(raw: Raw) -> Raw:
 
 
 def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str, Raw]) -> None:
-    """Add attributes to a component, which is created if necessary."""
     component = schema.types.get(uid)
     if component is None:
         category, dot, name = uid.partition(".")

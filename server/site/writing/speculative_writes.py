@@ -82,8 +82,9 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write. Return False if no further write can be prepared on top of it, for example after a
-        media write.
+        """Add a write.
+
+        Return False if no further write can be prepared on top of it, for example after a media write.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -110,8 +111,7 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of earlier ones, which are now on disk with the contents
-    `written`.
+    """Update writes that were prepared on top of earlier ones, which are now on disk as `written`.
 
     Raises ConflictError if one of these files has changed since.
     """
