@@ -1,4 +1,4 @@
-"""Computation of events from changes to documents, media files and content types."""
+"""Events for changes to documents, media files and content types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,12 +16,12 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-# Fields of media files that are computed after the upload. Changes to these fields are ignored.
+# Fields of media files that are computed after the upload. Their changes are ignored.
 DERIVED_FIELDS = ("formats",)
 
 
 class Unknown(Enum):
-    """Marker for a version that existed, but whose values are no longer known."""
+    """Marker for a version whose values are no longer known."""
 
     VERSION = "unknown"
 
@@ -31,31 +31,25 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The draft and the published version of a document in one locale. Both are None if the document does not
-    exist.
-    """
+    """Draft and published version of a document in one locale. Both are None if it does not exist."""
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """The version that a request with `status=draft` returns: the draft, or the published version if
-        there is no draft.
-        """
+        """Effective version for `status=draft`: the draft, or else the published version."""
         return self.published if self.draft is None else self.draft
 
 
 def key_of(document: Document) -> Key:
-    """Return the key that identifies a document in events."""
     return Key(document.type.uid, document.document_id, document.locale)
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document. `versions_of_files` contains, sorted by path, the key, status and version
-    for each file.
+    """Group versions by document.
 
-    If two files contain the same version of a document, only the first file is used.
+    If two files contain the same version, the one with the first path counts.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -68,14 +62,12 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield, in order, the events that describe how a document has changed from the versions `before` to the
-    versions `after`.
-    """
+    """Yield the events for a change of a document from the versions `before` to `after`, in order."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    # Neither state has a draft.
+    # neither state has a draft
     same = before.edited is before.published and after.edited is after.published
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
@@ -102,10 +94,9 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if it is unknown which
-    attributes differ.
+    """Visible attributes that differ between two versions. `changed` is None if they are unknown.
 
-    `hidden` is True if only private attributes differ. `links` has the same meaning as in `Event`.
+    `hidden`: only private attributes differ. `links` is as in `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -114,18 +105,12 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Return whether every attribute that has changed in the edited version has also changed in the published
-    version.
-    """
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return the difference between two versions. Return None if they are identical, or if only their
-    timestamps differ.
-    """
     if before is after:
         return None
     if after is None:
@@ -136,7 +121,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     old = _values(before) if isinstance(before, Document) else {}
     new = _values(after)
     former = before.type.attributes if isinstance(before, Document) else {}
-    attributes = {**former, **after.type.attributes}  # For a removed attribute, use the old schema.
+    attributes = {**former, **after.type.attributes}  # a removed attribute is in the old schema
     changed = [name for name in attributes if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
@@ -184,9 +169,7 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """If an attribute's visible value has changed only in its relations, return the content types of these
-    relations' targets. Otherwise, return ().
-    """
+    """Return the content types of the targets if only relations differ in an attribute, or ()."""
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))
@@ -194,7 +177,6 @@ def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str,
 
 
 def _without_links(value: object) -> tuple[object, ...]:
-    """Return the components in a value, each as its visible attributes without relations."""
     return tuple(
         (
             one.type.uid,
@@ -209,10 +191,6 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return the targets of the relations in a value, grouped by content type.
-
-    A target inside a component is returned together with its position.
-    """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
         for target in value:
@@ -252,16 +230,12 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """Return a digest of each content type's and component's schema, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each content type or component whose digests in `before` and `after` differ.
-
-    `schema` is the current schema, to which the digests in `after` belong.
-    """
+    """Yield an event for each content type or component whose schema digest differs."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -269,7 +243,6 @@ def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: S
 
 
 def digest(text: str) -> bytes:
-    """Return a 16-byte digest of a string."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -279,11 +252,9 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for the changes between a commit and the current state. These events have no number
-    and no time.
+    """Return the events for the changes since a commit, without numbers, times and invalid files.
 
-    Files that are currently invalid are skipped. Raises ConflictError if the configuration in the commit is
-    invalid.
+    Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past.at(commit)
     _, configuration, committed, entries = past.site.basis()
@@ -291,10 +262,10 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
-    # The media file's description may have changed.
+    # their descriptions may have changed
     changed |= {path for path, entry in entries.items() if entry.beside}
     for path in changed:
-        if path in new or path not in entries:  # Skip invalid files: their values are unknown.
+        if path in new or path not in entries:  # the values of invalid files are unknown
             for document in filter(None, (old.get(path), new.get(path))):
                 touched[key_of(document)].add(path)
     then, now = _versions(old, touched), _versions(new, touched)

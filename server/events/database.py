@@ -1,12 +1,6 @@
-"""The database for the event log. It contains a site's events in order, and the last logged version of every
-file.
+"""Database of the event log: a site's events in order, and the last logged version of every file.
 
-Each transaction writes events together with the resulting versions. Changes that have not been logged yet are
-detected by comparing these versions with the site's files.
-
-The database is the file `.bifolio/events.db`. If the accounts database is PostgreSQL, the event log consists
-of tables in that database instead, named `event_…`. If the file is damaged or missing, it is replaced with an
-empty log that has a new id.
+A damaged or missing file `.bifolio/events.db` is replaced by an empty log with a new id.
 """
 
 import json
@@ -37,11 +31,11 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 ALL_CLONES = "*"
-MAX_COMMITS = 10_000  # Older commits are deleted from the table of recorded commits.
-BEGIN_NOTE = "begun"  # name of the note that stores when the log was started
-LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # files in `.bifolio/`
+MAX_COMMITS = 10_000  # limit on recorded commits
+BEGIN_NOTE = "begun"  # note with the start of the log
+LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # in `.bifolio/`
 ELECTION_INTERVAL_S = 2.0  # how often a machine tries to become the one that delivers webhooks
-_ELECTION_LOCK = 0x71756972650002  # Key of the PostgreSQL advisory lock.
+_ELECTION_LOCK = 0x71756972650002  # key of the PostgreSQL advisory lock
 _CLAIM = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
     "kind, uid, document_id, locale, status, changed, actor, source, commit_id, write_name, counts, hidden"
@@ -49,11 +43,11 @@ _COLUMNS = (
 )
 _VERSION = "path, mark, uid, document_id, locale, status"
 _NO_PATHS = ", '[]'"
-_MAX_PARAMETERS = 400  # Maximum number of values in one SQL statement.
+_MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class Recorded(NamedTuple):
-    """A file's last logged version: the path, a digest of the content, the document and the status."""
+    """Last logged version of a file. `mark` is a digest of its content."""
 
     path: str
     mark: bytes
@@ -68,9 +62,7 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """The source of a file's last event: the clone of the site that logged the event, and the commit that
-    changed the file. If the change was not committed, the commit is "".
-    """
+    """Clone of the site that logged a file's last event, and the commit of the change, "" if uncommitted."""
 
     clone: str
     commit: str
@@ -78,9 +70,7 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The id of a log, and the numbers of its first and last event. If the log is empty, the
-    numbers are 0.
-    """
+    """Id of a log, and the numbers of its first and last event. `first` is 0 if there are no events."""
 
     id: str
     first: int
@@ -88,15 +78,15 @@ class Bounds:
 
 
 class EventDatabase:
-    """The event log for the site at `root`. It is thread-safe, but each process must open its own instance.
+    """Event log of the site at `root`. Thread-safe. Each process must open its own.
 
-    `accounts` is the value of the setting for the accounts database.
+    `accounts` is the setting for the accounts database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
         self.root, self.accounts = root, accounts
         self._is_shared = is_postgres(accounts)
-        self._own_writes = 0  # number of write transactions by this object
+        self._own_writes = 0  # write transactions by this object
         self._lead_at = 0.0
 
     @property
@@ -114,26 +104,20 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: start a write transaction. Raises StorageError if the lock is not free within
-        `seconds`.
+        """Context manager: write transaction.
 
-        There is at most one write transaction at a time, so events become visible in the order of their
-        numbers.
+        Raises StorageError if the lock is not free within `seconds`.
         """
         with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """Call `work` in a read transaction, and return the result of `work`. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after event number `since`, in order. Raises StorageError.
-
-        The paths of the changed files are read only if `with_paths` is True.
-        """
+        """Return up to `most` events after number `since`, in order. Raises StorageError."""
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
@@ -142,23 +126,21 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time. Raises StorageError.
+        """Return the number of the last event before a time, or None if the log begins later.
 
-        Returns None if events since that time have been deleted from the log.
+        Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
-        """Return a number that changes after every write by a different process. Raises StorageError."""
+        """Return a number that changes after each write by another process. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
 
     @cached_property
     def clone(self) -> str:
-        """The id of this clone of the site, from `.bifolio/clone-id`. It is "" if the log is not shared
-        between machines. Raises StorageError.
-        """
+        """Id of this clone of the site, "" if no other machine shares the log. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -170,11 +152,7 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Return whether this machine is the one that delivers webhooks. Raises StorageError.
-
-        If the database is PostgreSQL, the machine that delivers webhooks holds an advisory lock. The lock is
-        released when the machine's connection ends.
-        """
+        """Return whether this machine delivers webhooks. Raises StorageError."""
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
@@ -189,11 +167,8 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        """Insert the row for a new log, with a random id and the number that precedes the first event.
-
-        If the new log replaces a damaged log, the numbers start at the current time in milliseconds, which is
-        higher than every number in the damaged log.
-        """
+        # After a damaged log, the numbers start at the current time in milliseconds, which is higher than all
+        # numbers in it.
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
             "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING",
@@ -214,7 +189,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """A transaction that writes events, and the versions that result from them."""
+    """Transaction that writes events and the versions that result from them."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -224,9 +199,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return an object for the same database transaction. It reads and writes the rows (versions, types
-        and notes) that all machines share, instead of the rows of one clone.
-        """
+        """Return the transaction for the rows that all machines share, instead of those of one clone."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -251,9 +224,6 @@ class Transaction:
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
-        """Store the source of the last event for each of these files. `commit` is "" for uncommitted changes
-        in this clone.
-        """
         self.connection.executemany(
             "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
             " ON CONFLICT (path) DO UPDATE SET clone = excluded.clone, commit_id = excluded.commit_id",
@@ -261,14 +231,11 @@ class Transaction:
         )
 
     def uncommitted_paths(self) -> list[str]:
-        """Return the files whose last event was an uncommitted change in this clone."""
         statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the value of a note (a named string in the database), or "" if there is no note with this
-        name.
-        """
+        """Return the value of a note, a named string in the database, or ""."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -337,11 +304,7 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete old events. Events before the timestamp `before` are deleted, unless `before` is "". Of the
-        remaining events, only the newest `most` are kept, unless `most` is None.
-
-        The list of recorded commits is shortened to the newest MAX_COMMITS commits.
-        """
+        """Delete events from before a time, except the last one, and all but the newest `most`."""
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))
@@ -401,10 +364,6 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the column `changed`, which contains a JSON list. Each item is an attribute name or a list
-    `[name, type, …]`.
-
-    Returns all names, and the items with types as the event's `links`.
-    """
+    """Parse the JSON list of changed attributes into their names and the `links` of an event."""
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

@@ -1,14 +1,4 @@
-"""Sender for all event streams in a worker.
-
-One event loop serves all streams, without a thread for each stream. Each stream has a position: the number of
-the last event that was examined for this stream. Each new event is read once and encoded once. Streams with
-the same caller and selection share the resulting bytes.
-
-A stream falls behind if it resumes from an old position or if its client is slow. It then receives the
-missing events in windows of WINDOW_BYTES, so that the worker buffers little data per client. A client that
-accepts no data for SLOW_CLIENT_TIMEOUT_S is disconnected. The client can reconnect and resume after the last
-event that it received.
-"""
+"""Sender for all event streams in a worker, on one event loop."""
 
 import asyncio
 import logging
@@ -32,67 +22,56 @@ from server.events.stream import Client, Stream, StreamCounts
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-POLL_INTERVAL_S = 0.02  # interval between checks for new events
-PRESENCE_INTERVAL_S = 0.2  # minimum interval between presence updates
-IDLE_PRESENCE_INTERVAL_S = 1.0  # interval between updates if nothing changes, because entries can expire
-BATCH_STREAMS = 50  # number of streams served before other requests get a turn
+POLL_INTERVAL_S = 0.02  # between checks for new events
+PRESENCE_INTERVAL_S = 0.2  # between presence updates
+IDLE_PRESENCE_INTERVAL_S = 1.0  # between updates without changes, because entries can expire
+BATCH_STREAMS = 50  # served before other requests get a turn
 BATCH_PAUSE_S = 0.002
-BACKOFF_S = 1.0  # pause after a failed check
+BACKOFF_S = 1.0  # after a failed check
 HEARTBEAT_INTERVAL_S = 15.0
-HEARTBEAT_POLL_INTERVAL_S = 1.0  # interval between checks for due heartbeats
-# At this many unacknowledged bytes, sending pauses until the client has received all of them.
+HEARTBEAT_POLL_INTERVAL_S = 1.0  # between checks for due heartbeats
+# Unacknowledged bytes at which sending pauses until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
-SLOW_CLIENT_TIMEOUT_S = 30.0  # maximum time for a client to receive a window
-STUCK_POLL_INTERVAL_S = (
-    0.5  # interval between checks of a client that takes longer than this to receive a window
-)
-MAX_RECENT_EVENTS = 1000  # number of events cached in memory
-BATCH_EVENTS = 500  # number of events per database read
-MAX_BACKLOG_READS = 4  # limit for database reads, for streams that are far behind, per check for new events
-RECONNECT_DELAYS_MS = (500, 4000)  # bounds of the random delay that spreads out reconnects
-SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, which are sent to the client
+SLOW_CLIENT_TIMEOUT_S = 30.0  # for a client to receive a window
+STUCK_POLL_INTERVAL_S = 0.5  # between checks of a client that takes longer than this
+MAX_RECENT_EVENTS = 1000  # cached in memory
+BATCH_EVENTS = 500  # per database read
+MAX_BACKLOG_READS = 4  # database reads for streams that are far behind, per check for new events
+RECONNECT_DELAYS_MS = (500, 4000)  # bounds of a random delay, which spreads out reconnects
+SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to the client
 
 
 class Source(Protocol):
-    """Interface to the event log, as a hub uses it. `server.events.stream` implements this interface."""
+    """Interface of a hub to the event log, implemented in `server.events.stream`."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that may be sent. This method is fast."""
+        """Return the number of the newest event that may be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position. If the log's id differs from
-        `log_id`, return no events.
+        """Return the log's id and up to `limit` events after a position, or no events from another log.
 
         Raises GoneError if events after the position have been deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return an event as the bytes that are sent on the event stream (a frame). Return b"" if the actor
-        may not see the event or the event is not selected.
-        """
+        """Return the frame for an event, or b"" if the actor may not see it or it is not selected."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError and UnavailableError."""
 
 
 class Sockets(Protocol):
-    """Interface to the client connections in this process. A connection is identified by the client's address
-    and port.
-    """
+    """Interface to the client connections in this process, by the client's address and port."""
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unsent bytes for each of these clients. Clients that have disconnected are
-        omitted.
-        """
+        """Return the number of unsent bytes for each connected client."""
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections."""
 
 
 class _Audience:
-    """A caller and a selection of events. One or more streams with the same caller and selection share this
-    object.
-    """
+    """A caller and a selection of events, shared by the streams that have both in common."""
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 
@@ -103,9 +82,7 @@ class _Audience:
 
 
 class _Open:
-    """An open stream. `known_position` is the event number in the last event id that was sent
-    to the client.
-    """
+    """An open stream. `known_position` is the event number in the last id that the client received."""
 
     __slots__ = (
         "audience",
@@ -125,14 +102,14 @@ class _Open:
         self.client, self.audience, self.position, self.known_position = client, audience, position, position
         self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next heartbeat is due
         self.unacknowledged = 0  # bytes sent since the client last had received everything
-        self.presence = b""  # the last presence frame sent
+        self.presence = b""  # last presence frame sent
         self.slow_since = self.next_check = 0.0  # when the window filled up, and when to check it next
 
 
 class Hub:
-    """All event streams in this process.
+    """All event streams in this process. Only `newest`, `is_full` and `of_client` are thread-safe.
 
-    `newest`, `is_full` and `of_client` are thread-safe. All other methods must be called on the event loop.
+    All other methods must be called on the event loop.
     """
 
     def __init__(
@@ -142,16 +119,15 @@ class Hub:
         self._presence = presence
         self._streams: set[_Open] = set()
         self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
-        self._behind: set[_Open] = set()  # streams that have not been sent all events, and can receive more
-        self._slow: set[_Open] = set()  # streams with a full window
-        self._watching: set[_Open] = set()  # streams that include the presence of a document
+        self._behind: set[_Open] = set()  # can receive more events that they have not been sent
+        self._slow: set[_Open] = set()  # with a full window
+        self._watching: set[_Open] = set()  # with the presence of a document
         self._presence_version, self._presence_at = (
             -1,
             0.0,
-        )  # the version at the last check, and the time of this check
-        self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
-        # `recent` contains the events after number `floor`, up to `head`. All events up to `number` were
-        # read.
+        )  # of the last check
+        self._beats: deque[_Open] = deque()  # by the time of the next heartbeat
+        # `recent` contains the events after `floor` up to `head`. All events up to `number` were read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
         self._read_at = time.monotonic()  # when the newest events were read
@@ -171,7 +147,7 @@ class Hub:
         return self._counts.of_client(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start sending a stream. Return a function that must be called when the client disconnects."""
+        """Start sending a stream. Return a function to call when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest
@@ -207,7 +183,6 @@ class Hub:
     # --- tasks ---------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Send new events and presence to all streams, and missing events to the streams that are behind."""
         failing = False
         while True:
             await self._busy.wait()
@@ -227,7 +202,7 @@ class Hub:
             await asyncio.sleep(POLL_INTERVAL_S)
 
     async def _send_heartbeats(self) -> None:
-        """Send heartbeats. Each stream has its own schedule, which spreads the load."""
+        # Each stream has its own schedule, which spreads the load.
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -244,7 +219,6 @@ class Hub:
                 self._beats.append(stream)
 
     async def _check_access(self) -> None:
-        """Check the callers again at intervals, and end the streams of those whose access has changed."""
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -253,16 +227,12 @@ class Hub:
             await self._check([one for one in audiences if one.checked + HEARTBEAT_INTERVAL_S <= now])
 
     async def _check_behind(self) -> None:
-        """Check callers before they are sent events, so that no caller is sent an event after losing the
-        permission to see it.
-
-        Only callers that were last checked before the newest event was read are checked.
-        """
+        # No caller may receive an event after losing the permission to see it.
         audiences = {stream.audience for stream in self._behind}
         await self._check([one for one in audiences if one.checked <= self._read_at])
 
     async def _check(self, audiences: Collection[_Audience]) -> None:
-        """Identify the callers again, and end the streams of those whose access has changed."""
+        """End the streams of callers whose access has changed."""
         if not audiences:
             return
         now = time.monotonic()
@@ -273,10 +243,9 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        """Return the current actor for each Authorization header, or None if access was revoked.
+        """Return the actor for each Authorization header, or None if access was revoked.
 
-        If the accounts database does not respond, some headers are missing from the result. The streams with
-        these headers keep their actors.
+        Headers are missing if the accounts database does not respond. Their streams continue.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
@@ -291,7 +260,6 @@ class Hub:
     # --- sending -------------------------------------------------------------------------------
 
     async def _read_new(self) -> None:
-        """Read new events, and mark all streams as behind, except those with a full window."""
         number = self._source.newest()
         while number != self._number:
             try:
@@ -315,27 +283,24 @@ class Hub:
                 self._number = number
 
     def _change_log(self, log_id: str, position: int) -> None:
-        """Switch all streams to a different log or position, and tell the clients to fetch all data again."""
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Tell clients to fetch all data again, by sending the frame `restart`. The streams then continue
-        after the newest event.
-        """
+        """Tell clients to fetch all data again, and continue after the newest event."""
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
     async def _send_recent(self) -> None:
-        """Send cached events to the streams that are behind. Streams that need the same bytes share them."""
+        """Send cached events to the streams that are behind."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
         behind = [stream for stream in self._behind if stream.position >= self._floor]
         for number, stream in enumerate(behind, 1):
             if stream in self._behind:
                 key = stream.audience, stream.position
                 if key not in parts:
-                    if len(parts) >= BATCH_STREAMS:  # Limits the memory for joined parts.
+                    if len(parts) >= BATCH_STREAMS:  # limits the memory for joined parts
                         parts.clear()
                     parts[key] = self._part(self._recent, *key)
                 self._advance(stream, *parts[key])
@@ -343,7 +308,6 @@ class Hub:
                 await asyncio.sleep(BATCH_PAUSE_S)
 
     async def _send_older(self) -> None:
-        """Send events from the database to streams that are far behind, in up to MAX_BACKLOG_READS reads."""
         for position in sorted({s.position for s in self._behind if s.position < self._floor})[
             :MAX_BACKLOG_READS
         ]:
@@ -359,7 +323,6 @@ class Hub:
                 self._advance(stream, *self._part(sendable, stream.audience, position))
 
     async def _send_presence(self) -> None:
-        """Send changed presence information to the streams that requested the presence of a document."""
         if not self._watching:
             return
         passed, version = time.monotonic() - self._presence_at, self._presence.version()
@@ -378,10 +341,9 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Encode up to WINDOW_BYTES of the events after a position.
+        """Encode events after a position.
 
-        Returns the bytes, the number of the last event in these bytes, and the number of the last event that
-        was examined.
+        Return the bytes, the last event in them, and the last examined event.
         """
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
@@ -411,9 +373,6 @@ class Hub:
             self._behind.discard(stream)
 
     async def _check_slow(self) -> None:
-        """Resume streams whose clients have received all sent bytes, and disconnect clients that take too
-        long.
-        """
         now = time.monotonic()
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:

@@ -1,20 +1,4 @@
-"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md).
-
-All machines receive the same commits, but only the first machine that detects a change logs it. For each
-file, the log contains two pieces of information that all machines share: the version that resulted from the
-file's last event, and the source of this event. The source is a commit, or uncommitted changes on one
-machine.
-
-Assume that a commit changes a file on this machine, and the result differs from the logged version. An event
-is then needed in two cases:
-
-- The source of the last event is part of this machine's history. The file's change is therefore newer than
-  the last event.
-- The source is not part of this machine's history, but the file was changed by a commit that no machine has
-  logged. Both changes are then logged, one after the other.
-
-Otherwise, another machine is ahead of this one, and has already logged the file's change.
-"""
+"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -30,17 +14,15 @@ from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
 from server.storage.media import SIDECAR_SUFFIX
 
-COMMIT_NOTE = "commit"  # name of the note that stores the last commit that a machine logged
-MAX_COMMITS = 1000  # maximum number of commits examined when a machine checks out a different commit
-TYPES_FOLDER = "content-types/"  # represents all files in this folder
+COMMIT_NOTE = "commit"  # note with the last commit that a machine logged
+MAX_COMMITS = 1000  # examined when a machine checks out another commit
+TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Decision about which changes this machine must log after it has checked out `commit`. An object is used
-    within a single transaction.
+    """Decision about the changes that this machine must log after it has checked out `commit`.
 
-    `from_commit` is a function that takes a file's path and returns whether the file is unchanged since the
-    commit.
+    `from_commit` returns whether the file at a path is unchanged since the commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
@@ -97,24 +79,19 @@ class Lineage:
 
 
 class _Path:
-    """The commits between the last commit that this machine logged ("" if there is none) and the current
-    commit.
-    """
+    """Commits between the last one that this machine logged and the current one."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
         self.moved = commit not in ("", before)
         self.entered = self._commits(commit, before) if self.moved else []  # newest first
-        # Commits that a reset or a rewritten history removed.
+        # Removed by a reset or a rewritten history.
         self.abandoned = self._commits(before, commit) if self.moved and before else []
         known = own.recorded([commit, before]) if self.abandoned else set[str]()
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the files in `paths` whose changes must be logged.
-
-        All given files must be unchanged since the commit, and differ from the logged version.
-        """
+        """Return the paths whose changes must be logged. All of them must come from the commit."""
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
@@ -123,9 +100,6 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Return whether the source of an event (a commit, or an edit in a clone) may be missing from this
-        machine's history.
-        """
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
@@ -136,10 +110,8 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return `commit` and its ancestors, newest first, except `without` and the ancestors of `without`.
-        At most MAX_COMMITS commits are returned.
-
-        Returns [] if `commit` or `without` does not exist.
+        """Return `commit` and its ancestors except those of `without`, newest first, or [] if one is
+        unknown.
         """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
@@ -153,9 +125,7 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files in `new` that contain other versions of the same documents as the files
-    in `recorded`.
-    """
+    """Return the files in `new` with other versions of the documents in `recorded`."""
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

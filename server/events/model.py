@@ -1,7 +1,4 @@
-"""Data classes for events.
-
-An event describes one change to a document in one locale, to a media file, or to a content type.
-"""
+"""Events, each of which describes one change to a document in one locale, a media file or a content type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +7,7 @@ from typing import Any, NamedTuple
 from server.auth.permissions import subject_of
 from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 
-# The kinds of events. The documentation shows these descriptions.
+# Kinds of events, with descriptions for the documentation.
 KINDS: Mapping[str, str] = {
     "entry.create": "a document was created in a locale",
     "entry.update": "the draft changed, or the published version if there is no draft",
@@ -25,12 +22,12 @@ KINDS: Mapping[str, str] = {
 }
 SOURCES = ("api", "file", "git")  # a write through the API, an edited file, a checked-out commit
 
-# for the event site.update: the number of single events by uid, status and kind
+# The number of single events in a site.update, by uid, status and kind.
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The subject of an event: a document in one locale, identified by its content type, id and locale."""
+    """Subject of an event: a document in one locale."""
 
     uid: str
     document_id: str
@@ -39,18 +36,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An entry in the event log. Strings that do not apply to the event are "".
+    """Entry in the event log. Strings that do not apply are "".
 
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
-    - `changed`: the names of the attributes that differ, or None if they are unknown
+    - `changed`: names of the attributes that differ, or None if unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the changed attributes in which only relations differ, each with the content types of the
-      relations' targets. `changed` contains such an attribute only for callers with the `find` permission for
-      one of these content types.
-    - `write`: the name of a write through the API. When this write is committed, its commit is stored in all
-      events with this name.
-    - `counts`: the numbers of single events, only for the event site.update
-    - `paths`: the changed files, which are read from the log only on request
+    - `links`: changed attributes in which only relations differ, with the content types of the targets.
+      Callers see them only with the `find` permission for one of these.
+    - `write`: name of a write, whose commit will be stored in its events
+    - `counts`: numbers of single events, only for site.update
+    - `paths`: changed files, read from the log only on request
     """
 
     kind: str
@@ -72,14 +67,12 @@ class Event:
 
     @property
     def model(self) -> str:
-        """The short name of the event's content type or component: the singular API id of a content type, or
-        a component's name such as `shared.seo`.
-        """
+        """Singular API id of the content type, or the component's name, such as `shared.seo`."""
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that may be outdated after this event (`server.schema.model`)."""
+        """Cache tags of the responses that may be outdated after this event."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents. All workers of a server share this information."""
+"""Presence: which clients are viewing which documents. All workers of a server share it."""
 
 import json
 import mmap
@@ -23,15 +23,13 @@ from server.site.site import State
 
 # --- table ----------------------------------------------------------------------------------------
 
-ENTRY_TTL_S = 30.0  # An entry expires this long after the client's last message.
-MAX_CLIENTS = 1024  # maximum number of clients per server
-MAX_CLIENTS_PER_CALLER = (
-    20  # When there are more, a new client replaces the one whose last message is the oldest.
-)
-MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # limit for the messages from one caller, in each worker
+ENTRY_TTL_S = 30.0  # after the client's last message
+MAX_CLIENTS = 1024  # per server
+MAX_CLIENTS_PER_CALLER = 20  # beyond this, a new client replaces the one with the oldest last message
+MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # per caller, in each worker
 MAX_ENTRY_BYTES = 1024
 TOO_MANY_MESSAGE = "Too many clients are reporting their presence; try again later"
-_HALF_KEY_BYTES = 8  # A key consists of two digests, of the caller and of the client.
+_HALF_KEY_BYTES = 8  # a key consists of digests of the caller and the client
 _KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")
 _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
@@ -39,9 +37,9 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Place that a client is viewing: a document in a locale, and optionally the dotted path of a field.
+    """Document in a locale, and optionally a field, that a client is viewing.
 
-    `caller` is the actor's name. `kind` and `name` are what other people see, for example ("user", "ann").
+    `kind` and `name` are what other people see, for example ("user", "ann").
     """
 
     caller: str
@@ -54,9 +52,7 @@ class Presence:
 
 
 class PresenceTable:
-    """Table in shared memory, with one entry per client. It must be created before workers are forked.
-    Thread-safe.
-    """
+    """Shared table with one entry per client. Create it before the workers are forked. Thread-safe."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -65,7 +61,7 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        # when the entry in each slot expires; 0 if the slot is free
+        # When the entry in each slot expires, 0 for a free slot.
         self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
@@ -74,16 +70,14 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """A number that increases when an entry is added, changed or removed. It does not change when an
-        entry expires.
-        """
+        """Number that increases when an entry is added, changed or removed, but not when it expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
         """Store what a client is viewing.
 
-        Raises RateLimitError if the caller sends too many messages. Raises ValidationError if the entry is
-        too long. Raises BusyError if the table is full.
+        Raises RateLimitError after too many messages, ValidationError if the entry is too long, and BusyError
+        if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -113,7 +107,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return the entries for all clients, oldest entry first."""
+        """Return all entries, oldest first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -177,15 +171,13 @@ def _decode(entry: bytes) -> Presence:
 # --- people ---------------------------------------------------------------------------------------
 
 PUBLIC_ACTOR = "public"
-_MAX_PATH_PARTS = 20  # maximum number of names and indexes in a field path
+_MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor may see who else is viewing the documents of a content type. If so, the actor
-    is also shown to the other people.
+    """Return whether an actor can see presence in a content type, and be seen there.
 
-    The actor needs the `find` permission for the content type. In addition, the actor must be allowed to read
-    the content type's drafts or to change its documents. The public never sees presence.
+    This needs the `find` permission, and the right to read drafts or change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -194,8 +186,9 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types for which `may_attend` is True, by name. Raises ForbiddenError if it is True
-    for none of them.
+    """Return the content types in which an actor may see presence, by name.
+
+    Raises ForbiddenError for none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
@@ -204,9 +197,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether a document has a version that the actor may see. The caller must first check that the
-    actor has the `find` permission for the content type.
-    """
+    """Return whether a document has a version that an actor with the `find` permission may see."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -216,9 +207,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether a path such as `sections.2.title` is a field, and the actor may know that this field
-    exists.
-    """
+    """Return whether a path such as `sections.2.title` is a field that the actor may know of."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -245,9 +234,6 @@ def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
 
 
 def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
-    """Group presence entries by document. The key consists of the content type's name and the
-    document's id.
-    """
     found: dict[tuple[str, str], list[Presence]] = {}
     for one in present:
         found.setdefault((one.type, one.document_id), []).append(one)
@@ -257,11 +243,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON that describes the other people who are viewing a document. `document` contains the content
-    type's name and the document's id.
-
-    A person with several clients is listed once, with all places that these clients are viewing.
-    """
+    """Return JSON about the other people viewing a document. Each is listed once, with all their places."""
     people: dict[str, dict[str, Any]] = {}
     for one in present:
         if one.caller == actor.name:
@@ -276,12 +258,12 @@ def others_at(
 
 # --- source ---------------------------------------------------------------------------------------
 
-Document = tuple[str, str]  # content type's name and document's id
+Document = tuple[str, str]  # (content type's name, document id)
 Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Source of the presence frames that the hub sends (`server.events.hub`)."""
+    """Source of the presence frames that a hub sends."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -293,9 +275,7 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame (message of the event stream) that tells an actor who is viewing a document.
-        Return b"" if the actor may not see who is viewing the document.
-        """
+        """Return the frame that tells an actor who is viewing a document, b"" if the actor may not know."""
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

@@ -1,6 +1,4 @@
-"""Reading events from the event log for a caller. Only events that are selected by the request and visible to
-the caller are returned.
-"""
+"""Reading of events that are selected by a request and visible to its caller."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,19 +16,15 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-# Events of these kinds are visible only if a visible attribute has changed.
+# Visible only if a visible attribute has changed.
 _CHANGES = ("entry.update", "entry.publish")
 HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `history.read`
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event in the form that an actor may see, or None if the event is not visible to the actor.
+    """Return an event as an actor may see it, or None if it is not visible.
 
-    - A deletion is visible if the actor could see the document before.
-    - Hidden events are visible only to actors with full access.
-    - An attribute is removed from `changed` if the current schema hides the attribute, or if it is or was a
-      relation to a content type for which the actor lacks the `find` permission. If no attribute remains in
-      an update or publish event, the event is not visible.
+    Attributes that the actor may not know are removed from `changed`.
     """
     if event.hidden and not actor.everything:
         return None
@@ -53,9 +47,6 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Return whether an actor may see that an attribute has changed. `links` has the same meaning as in
-    `Event`.
-    """
     if links and not any(may_find(actor, uid) for uid in links):
         return False
     if attribute is None:
@@ -66,7 +57,6 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """Return an event as JSON. The event must be visible to the actor."""
     body = event.shown()
     if not actor.may("history", "read"):
         body.update(dict.fromkeys(HISTORY_FIELDS))
@@ -80,11 +70,8 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
 
 
 def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
-    """Whether an event reveals something about a draft that the actor may not read.
-
-    A change to a published version has the event `entry.publish`. The event `entry.update` is added only if
-    the draft, if there is one, has changed too.
-    """
+    # A change to a published version has the event `entry.publish`. With `entry.update`, its draft has
+    # changed, too.
     if kind != "entry.update" or type_ is None or not type_.draft_publish:
         return False
     return not has_draft_permission(actor, type_.uid)
@@ -106,37 +93,31 @@ def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
 
 # --- reading --------------------------------------------------------------------------------------
 
-MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this number.
-DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response: default, maximum
+MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this one
+DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
 _EVENT_PATTERNS = (
     *KINDS,
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
-)  # valid values of the parameter `events`
-_MAX_QUOTED_CHARS = 100  # Longer words are truncated in error messages.
-_BATCH_EVENTS = 500  # number of events per database read
-MAX_READ_EVENTS = 20_000  # maximum number of events examined for one response
+)  # of the parameter `events`
+_MAX_QUOTED_CHARS = 100  # in error messages
+_BATCH_EVENTS = 500  # per database read
+MAX_READ_EVENTS = 20_000  # examined for one response
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that select events. If a set is empty, it does not restrict the events."""
+    """Conditions that select events. An empty set is no restriction."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
     locales: frozenset[str] = frozenset()
     status: frozenset[str] = frozenset()
-    presence: tuple[str, str] | None = (
-        None  # the document (content type's name and id) whose presence to include
-    )
+    presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. An event without a locale matches every locale, and an event
-        without a status matches every status.
-
-        The event site.update is selected if its counts include events for a selected content type.
-        """
+        """Return whether an event is selected. An event without a locale or status matches all of them."""
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -152,9 +133,7 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the content types for which an actor has the `find` permission. Raises
-    ForbiddenError if the actor has it for none of them.
-    """
+    """Return the names of the content types with the `find` permission. Raises ForbiddenError for none."""
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -163,8 +142,9 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the request parameters that select events. Raises ValidationError. `subjects` contains the valid
-    content type names.
+    """Parse the parameters that select events.
+
+    `subjects` are the valid type names. Raises ValidationError.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -179,9 +159,7 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Parse the parameter `presence`, such as `article:hello`, into a content type's name and a document id.
-    Raises ValidationError.
-    """
+    """Parse the parameter `presence`, such as `article:hello`. Raises ValidationError."""
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
@@ -209,7 +187,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Parse a parameter that must be a whole number from 0 to `most`. Raises ValidationError."""
+    """Parse a whole number from 0 to `most`. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -220,8 +198,9 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the event log: its events, the number of the last event that was examined, and whether more
-    events follow.
+    """Part of the event log.
+
+    `last` is the number of the last examined event, and `more` events may follow.
     """
 
     events: list[Event]
@@ -238,10 +217,10 @@ def read_part(
     limit: int,
     spend: Callable[[int], None],
 ) -> Part:
-    """Return up to `limit` events after event number `since` that are selected and visible to the actor.
+    """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `spend` is called with the number of events that were examined, and may raise an error. Raises GoneError
-    and StorageError.
+    `spend` receives the number of examined events. Raises GoneError, StorageError, and any error from
+    `spend`.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

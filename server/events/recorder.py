@@ -1,9 +1,6 @@
-"""The recorder, which logs events. It runs after every change, while the site's write lock is held and before
-readers can see the change.
+"""Recorder of events.
 
-For every file, the log contains the version after the file's last event. So if a change could not be logged,
-for example because the disk was full, the recorder detects and logs this change the next time it runs. If two
-servers for the same site detect the same change, it is logged only once.
+It runs after every change, before the change is visible, while the write lock is held.
 """
 
 import logging
@@ -45,24 +42,22 @@ from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("bifolio")
 
-LOCK_TIMEOUT_S = 1.0  # maximum wait for the database
-_MISSED_LOCK_TIMEOUT_S = 0.02  # maximum wait after a change was missed
+LOCK_TIMEOUT_S = 1.0  # for the database
+_MISSED_LOCK_TIMEOUT_S = 0.02  # after a change was missed
 _ID_BYTES = 64
-_CHANGES_PER_SWEEP = 500  # Old events are deleted after each series of this many changes.
+_CHANGES_PER_SWEEP = 500  # Old events are deleted after this many changes.
 
 Before = Callable[[Recorded], Version]  # returns the content of a logged version
 After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
-    """Recorder of events for the site at `root`. It must be created before the workers are forked, because
-    they share its state.
+    """Recorder of events for the site at `root`. Create it before the workers are forked.
 
-    - `accounts`: the value of the setting for the accounts database. If this is PostgreSQL, the event log is
-      in the same database.
-    - `replaced`: the earlier versions of documents that changed before the recorder was created, by path.
-    - `served`: False outside a server. Invalid files are then skipped, because a running server continues to
-      serve their last valid version.
+    - `accounts`: setting for the accounts database; in PostgreSQL, it contains the event log, too
+    - `replaced`: earlier versions of documents that changed before, by path
+    - `served`: False outside a server, to skip invalid files, whose last valid version a server may still
+      serve
     """
 
     def __init__(
@@ -76,16 +71,14 @@ class Recorder:
         self._served = served
         self.database = EventDatabase(root, accounts)
         self._replaced = dict(replaced or {})
-        # In shared memory: whether changes were missed, and the id of the log that the files were last
-        # compared with.
+        # In shared memory: whether changes were missed, and the id of the log last compared with the files.
         self._missed, self._compared = mmap.mmap(-1, 1), mmap.mmap(-1, _ID_BYTES)
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in a record from the change log. This method raises no errors:
-        events that can't be logged now are logged later.
+        """Log the events for a record. Return the number of the last event, or None to log them later.
 
-        Returns the number of the last event, or None if the events could not be logged.
+        It raises no errors.
         """
         try:
             with self.database.writing(
@@ -122,12 +115,9 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log the differences between the files and the logged versions. If the log is new, only store the
-        versions.
+        """Log differences between the files and the logged versions, or only store versions in a new log.
 
-        Files that have changed since they were read are skipped. The next rescan will log these changes,
-        unless another server has already done so. If the configuration has changed since it was read, nothing
-        is compared, and False is returned.
+        Return False if the configuration has changed since it was read.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -194,7 +184,7 @@ class Recorder:
 
 
 class _Origins:
-    """The origin of the change to each file in a record: a commit, the API, or an edited file."""
+    """Origin of the change to each file in a record: a commit, the API, or an edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -207,19 +197,13 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file is unchanged since the new commit, which means that its change comes from
-        that commit.
-        """
+        """Return whether a file is unchanged since the new commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
 
 def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
-    """Return the paths of all files whose versions differ from the logged rows.
-
-    At startup, there is one row per file, and almost no version differs from its row. For speed, rows are
-    therefore compared as plain tuples.
-    """
+    # At startup, almost every row equals its file's version, so rows are compared as plain tuples for speed.
     unmatched, differing = dict(entries), set[str]()
     for row in rows:
         path, mark, uid, document_id, locale, status = row
@@ -240,9 +224,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def recorded_version(entry: Entry | None) -> Recorded | None:
-    """Return a file's version in the form in which the log stores it, or None if the file contains no
-    document.
-    """
+    """Return a file's version as the log stores it, or None if it contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document
@@ -285,18 +267,14 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    """Return a digest of the values in a document that is not parsed from one file. For example, the document
-    for a media file is composed from several sources.
-    """
+    # A media file's document is composed from several sources, so it has no digest of one file.
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into a single site.update event, to limit the size of the log. Hidden events are
-    joined into a second site.update event, and events about schemas are not joined.
-    """
+    """Join many events into one site.update, and hidden ones into another, to limit the size of the log."""
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

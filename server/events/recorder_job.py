@@ -1,4 +1,4 @@
-"""Job that runs the recorder at startup, and again if some changes could not be logged."""
+"""Job that runs the recorder at startup, and again after a failure."""
 
 from contextlib import suppress
 
@@ -10,10 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that runs the recorder when there are changes to log, but no write triggers the recorder.
-
-    `notices` receives the notifications with which other machines wake this job.
-    """
+    """Job that logs changes that no write logs. Other machines wake it with `notices`."""
 
     name = "record"
     failure = "changes can't be recorded"
@@ -34,15 +31,12 @@ class RecordEvents(Job):
             self._notices.listen(EVENTS, on_notice)
 
     def run(self, context: JobContext) -> float:
-        """Log changes. This happens on the first run, when the job is woken, and at intervals until all
-        changes have been logged.
-        """
         now = context.clock.monotonic()
         self._is_due |= context.is_woken
         if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):
             self._recorded_at = now
-            with suppress(StorageError):  # The recorder will get the same error, and log it.
-                self._recorder.database.bounds()  # Connect to a remote database before acquiring the lock.
+            with suppress(StorageError):  # the recorder will log the same error
+                self._recorder.database.bounds()  # connects to a remote database before the lock is held
             self._site.record()
         self._is_due = False
         return self._timing.record_s

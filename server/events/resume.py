@@ -9,9 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if the log no longer contains all events after event number `since`, or has not reached
-    this number yet.
-    """
+    """Raise GoneError if events after number `since` were deleted, or the log has not reached it."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -21,11 +19,7 @@ def require_kept(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number of the event after which a stream starts.
-
-    Return None if the stream can't resume after `last_id`, because `last_id` is malformed or belongs to a
-    different log, or because later events have been deleted.
-    """
+    """Return the number of the event after which a stream starts, or None if it can't resume."""
     if last_id:
         parsed = parse_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
@@ -39,13 +33,10 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into the log's id and the event's number. Return None if the event id
-    is malformed.
-    """
+    """Parse an event id into the log's id and the event's number. Return None if it is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """Return the id for an event, which consists of the log's id and the event's number."""
     return f"{log}-{number}"

@@ -1,4 +1,4 @@
-"""Event streams: their requests and frames, the source of their events, and the number of open streams."""
+"""Event streams: requests, frames, the source of events, and the number of open streams."""
 
 import json
 import mmap
@@ -21,14 +21,9 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream. It sends the selected events that the actor may see, starting after event
-    number `position` in the log `log_id`.
+    """Requested event stream, which starts after event `position` in the log `log_id`.
 
-    - `authorization`: the request's Authorization header, which identified `actor`. The header is checked
-      again while the stream is open.
-    - `sender`: the client's address, which is needed for the limit on streams per client.
-
-    As a response body, a Stream yields only its opening frames. The hub sends all later frames.
+    `sender` is the client's address. As a response body, it yields only the opening frames.
     """
 
     authorization: str
@@ -49,74 +44,61 @@ class Stream:
 
 
 class Client(Protocol):
-    """The connection to a stream's client."""
+    """Connection to a stream's client."""
 
     @property
     def name(self) -> str:
         """The client's address and port."""
 
     def send(self, data: bytes) -> object:
-        """Queue bytes to be sent. Return without waiting until the bytes are sent."""
+        """Queue bytes without waiting until they are sent."""
 
     def end(self) -> None:
-        """End the response after all queued bytes have been sent."""
+        """End the response after all queued bytes."""
 
 
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # how long clients wait before they reconnect
+RECONNECT_DELAY_MS = 2000  # of clients
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return the frame for an event. `data` must not contain line breaks."""
+    """Return a frame of an event stream. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
 
 def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
-    """Return a frame about the stream itself, such as `welcome` or `restart`."""
     return frame(event, json.dumps(data, separators=(",", ":")), id_)
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream that starts after event number `number`.
-
-    `restarted` is True if the stream could not resume after the event id that the client sent.
-    """
+    """Return the first frames of a stream. `restarted`: it could not resume after the id from the client."""
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
     return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream. It contains the reason for the end, and the delay in milliseconds
-    before the client should reconnect.
-    """
+    """Return the last frame of a stream. `retry_ms` is the delay of a reconnect."""
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """Return a comment frame, which keeps the connection open.
-
-    `id_` is the id of the last event that was skipped because the client may not see it. If the client
-    reconnects, the stream resumes after this event.
-    """
+    """Return a comment that keeps the connection open. With `id_`, a reconnect resumes after that event."""
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
 # --- source ---------------------------------------------------------------------------------------
 
-MAX_CACHED_FRAMES = 2048  # number of cached frames, which all streams share
+MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
     """Reader of the event log for a hub.
 
-    - `newest` returns the number of the newest event whose change all workers already serve.
-    - `identify` returns the actor for an Authorization header. It raises the same errors as
-      `Identities.identify`.
-    - `schema` returns the served schema.
+    `newest` returns the number of the newest event that all workers already serve.
     """
 
     def __init__(
@@ -128,12 +110,11 @@ class Source:
     ) -> None:
         self._database, self.newest, self.identify = database, newest, identify
         self._schema = schema
-        # Saves 12 µs of the 15 µs for sending an event to one of 50 streams.
+        # Saves 12 µs of the 15 µs for an event to one of 50 streams.
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """Return the log's id and up to `limit` events after a position. If the log's id differs from
-        `log_id`, return no events.
+        """Return the log's id and up to `limit` events after a position, or no events from another log.
 
         Raises GoneError if events after the position have been deleted. Raises StorageError.
         """
@@ -144,9 +125,7 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return an event as the bytes that are sent on the event stream (a frame), with only the data that
-        the actor may see. Return b"" if the actor may not see the event or the event is not selected.
-        """
+        """Return the frame with what the actor may see of an event, b"" for nothing."""
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
@@ -155,7 +134,7 @@ class Source:
         return self._encode(log_id, seen, _READER)
 
 
-_READER = Actor("reader")  # stands for all actors without the permission `history.read`
+_READER = Actor("reader")  # any actor without the permission `history.read`
 
 
 def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
@@ -165,18 +144,19 @@ def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
 
 # --- stream counts --------------------------------------------------------------------------------
 
-MAX_WORKERS = 256  # Workers with higher numbers share slots with other workers.
+MAX_WORKERS = 256  # workers with higher numbers share slots
 CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """The number of open streams in each worker. The object must be created before workers are forked, and
-    each worker must then call `enter`.
+    """Number of open streams in each worker. Create it before the workers are forked.
+
+    Each worker must call `enter`.
     """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
-        # for each worker: the process id and the number of streams
+        # Process id and number of streams, for each worker.
         self._numbers = memoryview(self._memory).cast("Q")
         self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
@@ -214,7 +194,6 @@ class StreamCounts:
 
 
 def is_alive(process: int) -> bool:
-    """Whether a process exists."""
     with suppress(ProcessLookupError):
         os.kill(process, 0)
         return True

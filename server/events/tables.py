@@ -1,14 +1,9 @@
-"""The SQL tables for the event log.
+"""SQL tables of the event log.
 
-- `log`: one row with the log's id, the number of the last event, and the number of writes
-- `versions`, `types`, `notes`: each row belongs to one clone of the site, or to all clones (`*`)
-- `commits`: the commits whose changes have been logged
-- `told`: the source of each file's last event, which is a commit, or uncommitted changes in one clone
-  (`server.events.lineage`)
+Rows in `versions`, `types` and `notes` belong to one clone of the site, or to all clones (`*`).
 """
 
-# States of a delivery: collecting events, queued behind another delivery for the same document, waiting for
-# an attempt, done with success, and done without success.
+# States of a delivery. A delivery that is behind waits for another one for the same document.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"

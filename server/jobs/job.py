@@ -19,7 +19,7 @@ MAX_WAIT_S = 60.0  # A job that waits for a time of day pauses at most this long
 
 
 class Clock:
-    """Clock that jobs use. Tests can replace it. Pauses are measured with the monotonic clock."""
+    """Clock for jobs, which tests can replace. Pauses use the monotonic clock."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -28,19 +28,13 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait until another thread notifies the condition `changed`, for up to `seconds`. If `seconds` is
-        None, there is no limit.
-
-        The caller must hold the lock of `changed`.
-        """
+        """Wait for a notification of `changed`, for at most `seconds`. Requires its lock."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return for how many seconds a job should pause if it is due at the time `at`, in seconds since
-        1970.
+        """Return the pause in seconds until the time `at` (since 1970).
 
-        The result is at most `MAX_WAIT_S`, so that the job is not much too late if the system clock changes
-        during the pause. Therefore the job may run before it is due, and must then pause again.
+        It may end early, so check again after it.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -49,11 +43,7 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Raised by a job that has failed and has already logged the failure.
-
-    The job runs again after `pause_s` seconds. If `pause_s` is None, the pause becomes longer with each
-    failure.
-    """
+    """Error of a job that has already logged its failure. Without `pause_s`, the back-off sets the pause."""
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -62,10 +52,9 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures. Each pause is twice as long as the previous pause, up to a maximum.
+    """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
 
-    After a success, the pauses start again with the shortest one. The exception is a success that comes less
-    than `reset_s` seconds after the last failure: then the next failure makes the pause longer.
+    They start again after a success at least `reset_s` seconds after the last failure.
     """
 
     first_s: float = 1.0
@@ -79,9 +68,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """Context that is passed to each run of a job. Any thread may call `wake`, which makes the job run
-    immediately.
-    """
+    """Clock, stop signal and `wake` function for one run of a job. Any thread may call `wake`."""
 
     clock: Clock
     stopping: threading.Event
@@ -90,10 +77,7 @@ class JobContext:
 
 
 class Job(ABC):
-    """Background job with its own thread.
-
-    A job whose position in its data must survive a restart stores the position in a `Cursor`.
-    """
+    """Background job with its own thread. It can save its position in a `Cursor`."""
 
     name: str
     failure = "a job has failed and will be retried"  # log message after an unexpected error
@@ -101,27 +85,21 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job before its first run, for example by subscribing to events that wake the job.
-
-        If `start` raises an error, it is called again before the next attempt to run the job.
-        """
+        """Prepare the job before its first run. If this fails, it is repeated before the next run."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
-        """Do the work that is due. Return the number of seconds until the next run.
+        """Do the work that is due. Return the seconds until the next run, or None to wait for `wake`.
 
-        If None is returned, the job runs again only after a call of `wake`. A long run must check regularly
-        whether `context.stopping` is set. Raises JobFailedError after a failure that the job has logged.
+        Long runs must check `context.stopping`. Raises JobFailedError if the job has logged a failure.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release the job's resources. Called once at the end, even if the job has never run."""
+        """Release the job's resources. Also called if the job has never run."""
 
 
 class DeferredJob(Job):
-    """Placeholder that creates the actual job when the job is first needed, so that its modules are not
-    imported before that.
-    """
+    """Placeholder for a job, so that its modules are imported only when it is first needed."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -150,24 +128,23 @@ FOLDER = "jobs"  # in .bifolio/
 
 
 class Cursor:
-    """The position up to which a job has processed its data. The position is stored in a file.
+    """Stored position up to which a job has processed its data.
 
-    Only the process that runs the job may change the position. The job must do so after the work is done. If
-    the job is then killed in between, it repeats some work but skips none.
+    Change it after the work is done: a killed job then repeats some work but skips none.
     """
 
     def __init__(self, root: Path, name: str) -> None:
         self._root, self._name = root, name
 
     def read(self) -> str:
-        """Return the stored position, or "" if none was stored yet. Raises OSError."""
+        """Return the stored position, or "" if there is none. Raises OSError."""
         try:
             return (state_folder(self._root) / FOLDER / self._name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
     def move(self, position: str) -> None:
-        """Store a new position atomically. If OSError is raised, the old position is still stored."""
+        """Store a new position atomically. Raises OSError, and then keeps the old position."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"
@@ -187,37 +164,37 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The intervals at which jobs run, and the pauses after failures, in seconds."""
+    """Intervals and pauses of background jobs, in seconds."""
 
-    heartbeat_timeout_s: float = 10.0  # time until an unresponsive worker is replaced
-    # Jobs start this late, so that requests are handled first: starting to watch 10,000 files takes 30 ms.
+    heartbeat_timeout_s: float = 10.0  # until an unresponsive worker is replaced
+    # Requests are handled first: starting to watch 10,000 files takes 30 ms.
     lead_s: float = 0.2
     setting_s: float = 0.2  # interval for checking whether the settings require a job
-    # Interval between patrols, which check all files even if the operating system has reported no change.
+    # A patrol checks all files, even if the operating system has reported no change.
     patrol_s: float = 30.0
-    doubt_s: float = 2.0  # how late a change that a patrol has found may be reported
+    doubt_s: float = 2.0  # how late the report on a change found by a patrol may be
     poll_s: float = 2.0  # interval for checking all files if they can't be watched (inotify limit)
-    watch_retry_s: float = 30.0  # pause before the next attempt to watch files
+    watch_retry_s: float = 30.0
     refresh_retry_s: float = 1.0
-    record_s: float = 0.1  # interval for checking for events that were missed
+    record_s: float = 0.1  # interval for checking for missed events
     record_retry_s: float = 5.0
     share_limits_s: float = 0.5
     share_limits_retry_s: float = 2.0
     follow_log_s: float = 0.01
     follow_log_retry_s: float = 1.0
     commit_s: float = 0.5
-    check_s: float = 0.5  # time between the last change and the check for problems
+    check_s: float = 0.5  # from the last change to the check for problems
     scale_s: float = 1.0
-    first_sweep_s: float = 600.0  # delay between the start and the first run
+    first_sweep_s: float = 600.0  # from the start to the first run
     sweep_s: float = 6 * 3600.0
-    deliver_s: float = 0.1  # interval for checking for new events
+    deliver_s: float = 0.1
     deliver_lock_s: float = 0.2  # pause before retrying to become the process that sends deliveries
     deliver_retry_s: float = 1.0  # pause after a disk error or lock timeout
-    follow_remote_s: float = 1.0  # interval for checking whether to follow a remote
-    push_s: float = 0.1  # interval for checking for commits to push
-    push_retry_s: float = 1.0  # pause after a failure; doubled after each further failure
+    follow_remote_s: float = 1.0
+    push_s: float = 0.1
+    push_retry_s: float = 1.0  # doubled after each further failure
     push_longest_s: float = 30.0
-    index_s: float = 0.1  # interval for checking whether the site has changed
+    index_s: float = 0.1
     index_lock_s: float = 1.0
-    # The indexing process exits after it has been idle for this long. It uses 30 MB and starts in 0.3 s.
+    # An idle process uses 30 MB. Starting one takes 0.3 s.
     index_idle_s: float = 10.0

@@ -1,4 +1,4 @@
-"""Runner for background jobs. Each job has its own thread, so a job that hangs does not delay other jobs."""
+"""Runner for background jobs. Each job has its own thread, so a job that hangs does not delay others."""
 
 import logging
 import threading
@@ -11,14 +11,12 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("bifolio")
 
-STOP_TIMEOUT_S = 5.0  # total time limit for stopping all jobs
+STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Report on a job: the result of its last run, and the times of its last and next run, in seconds since
-    1970.
-    """
+    """Result and time of a job's last run, and the time of its next run, in seconds since 1970."""
 
     name: str
     due: float | None  # None: the job runs only after a call of `wake`
@@ -27,9 +25,9 @@ class Report:
 
 
 class Runner:
-    """Runner for background jobs. The jobs run between the calls of `start` and `stop`.
+    """Runner for background jobs, from `start` to `stop`.
 
-    `observe` is called with the report on each job, at the start and after each run.
+    It passes each job's report to `observe`, at the start and after each run.
     """
 
     def __init__(
@@ -49,7 +47,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Wait up to `STOP_TIMEOUT_S` seconds until they have ended."""
+        """Stop all jobs. Wait for them for at most `STOP_TIMEOUT_S` seconds."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -57,16 +55,11 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now. If the job is already running, run it again afterwards. Raises KeyError if there is
-        no job with this name.
-        """
+        """Run a job now, or once more if it is running. Raises KeyError for an unknown job."""
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run all jobs that are due, in the current thread. Return their names.
-
-        Use this method for a runner that was not started.
-        """
+        """Run the due jobs in the current thread, and return their names."""
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property
@@ -75,7 +68,7 @@ class Runner:
 
 
 class _Lane:
-    """The thread that runs one job, and the time of the job's next run."""
+    """Thread and schedule of one job."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
@@ -103,7 +96,6 @@ class _Lane:
         self._thread.start()
 
     def stop(self) -> None:
-        """Request that the job stops. If the job's thread was never started, close the job."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
@@ -147,11 +139,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return for how many seconds the job must still pause, or None if the job only runs after a call of
-        `wake`.
-
-        The caller must hold the lock.
-        """
+        """Return the remaining pause in seconds, or None to wait for `wake`. Requires the lock."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now
@@ -178,9 +166,6 @@ class _Lane:
         self._error, self._held_until = "", 0.0
 
     def _note_failure(self, error: str, pause: float | None) -> float:
-        """Record a failure. Return the pause before the next run: `pause` if it is given, or else a pause
-        that becomes longer with each failure.
-        """
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:
             self._held_until = 0.0

@@ -1,4 +1,4 @@
-"""Shared memory with the reports of all jobs, so that every worker can return them as metrics."""
+"""Shared memory with the reports on all jobs, so that every worker can return them as metrics."""
 
 import mmap
 import struct
@@ -10,12 +10,9 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """The latest report on each job, in memory that all workers share. The table must be created before
-    workers are forked.
+    """Latest report on each job, in shared memory. Create it before the workers are forked.
 
-    Only the leader, which is the worker that runs the jobs, writes to the table. If another worker reads a
-    report while the leader is writing it, the report may be half old and half new, which is acceptable for
-    metrics.
+    Readers may see a half-written report, which is good enough for metrics.
     """
 
     def __init__(self) -> None:
@@ -23,15 +20,11 @@ class JobTable:
         self._slots: dict[str, int] = {}  # by job name; empty in workers other than the leader
 
     def clear(self) -> None:
-        """Delete the reports that were written by a previous leader."""
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
     def note(self, report: Report) -> None:
-        """Store a new report on a job.
-
-        The threads of different jobs may call this method at the same time.
-        """
+        """Store the latest report on a job. Thread-safe for different jobs."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.due is None else report.due
@@ -39,7 +32,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
 
     def reports(self) -> tuple[Report, ...]:
-        """Return the latest report on each job. The result is empty until a worker has become the leader."""
+        """Return the latest report on each job, or nothing before the first leader starts."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

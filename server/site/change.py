@@ -1,4 +1,4 @@
-"""Description of a change to a site's files, and of who made it, for logs and reports."""
+"""Description and origin of a change to a site's files, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,12 +12,10 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change to a site's files.
+    """A change to a site's files.
 
-    - `read` and `removed` are the paths of files that other programs have changed or deleted.
-    - `written` and `deleted` are the paths of files that a write on this server has changed or deleted.
-    - `problems` are the new problems, and `fixed` the problems that were resolved.
-    - `reloaded` means that the settings or schemas have changed, or that all files were read again.
+    `read` and `removed` files were changed by other programs, `written` and `deleted` ones by a write on this
+    server. `reloaded`: all files were read again, or settings or schemas changed.
     """
 
     read: tuple[str, ...] = ()
@@ -34,10 +32,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of a change. `source` is "api" for a write, and "file" for a change by another program.
+    """Source of a change: "api" for a write, or "file" for another program.
 
-    `actor` is the actor who sent the write, and `write` identifies the write in the commit queue. Both are ""
-    for a change by another program.
+    For a write, `write` is its id in the commit queue.
     """
 
     source: str = "file"
@@ -45,18 +42,17 @@ class Origin:
     write: str = ""
 
 
-FILES_ORIGIN = Origin()  # Origin of a change that another program made to the files.
-# A function that is called with each record while the write lock is held, before the changes are served. It
-# returns the number of the last event in the event log, or None if events could not be recorded.
+FILES_ORIGIN = Origin()  # a change by another program
+# Called with each record before it is served, with the write lock held. Returns the number of the last event,
+# or None if no event could be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Return a description of the changes in a record. `before` contains the site's contents before the
-    record was applied.
+    """Describe the changes that a record makes to the contents `before`.
 
-    If the record contains the entire site, the description does not list the files that were read.
+    If the record contains the entire site, the files that were read are not listed.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -81,9 +77,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Return a description of the changes made by a write on this server. `record` contains the result of the
-    write.
-    """
+    """Describe the changes by a write on this server, whose result is `record`."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -93,11 +87,7 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Compare two lists of problems. Return the problems that are only in `after`, and the problems that are
-    only in `before`. Both results are sorted by path.
-
-    A problem that has only moved to a different line of its file is in neither of the results.
-    """
+    """Return the new and the fixed problems. A problem that only moved to another line is neither."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

@@ -1,18 +1,4 @@
-"""Change log: memory that all workers share, in which every change to a site's state is stored as one record.
-
-The supervisor creates the log before it forks workers. To append a record, a worker must hold the site's
-write lock and must have applied all earlier records. Reading requires no lock. `site.replica` decides when a
-worker applies new records.
-
-The log has two segments. When the newer segment is full, the older segment is overwritten and becomes the
-newer one. Each segment except the very first begins with a checkpoint, which is a record of the whole state.
-A worker that starts late or is far behind loads the checkpoint, because earlier records may have been
-overwritten.
-
-If all workers are replaced by new workers, the new workers also start from a record of the whole state. While
-the old workers are shutting down, they may still serve an older state. Until then, responses to writes are
-delayed.
-"""
+"""Change log: shared memory with every change to a site's state, for all workers of a server."""
 
 import fcntl
 import mmap
@@ -28,25 +14,24 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # When a segment reaches this size, the next segment begins.
+SEGMENT_BYTES = 32 * 1024 * 1024  # then the next segment begins
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
-MAX_LAG_NS = 2_000_000_000  # Workers that are being replaced may serve an older state for this long.
-REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After this time, a worker no longer expects to be replaced.
-# The position of each number in the shared memory.
+MAX_LAG_NS = 2_000_000_000  # how long a worker that is being replaced may serve an older state
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # then a worker no longer expects to be replaced
+# positions of the numbers in the shared memory
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
-# Header of a record: its length, its checksum, and whether it is a checkpoint.
+# Header of a record: length, checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # Each of these bytes of the lock file is locked separately.
+_LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separately
 
 
 class ChangeLog:
-    """The change log of one server, which all workers of the server share.
+    """Change log of one server, shared by all its workers.
 
-    A position in the log is the total number of bytes that were appended before it, including bytes that have
-    been overwritten since.
+    A position is the number of bytes ever appended before it, including overwritten ones.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -67,7 +52,7 @@ class ChangeLog:
 
     @property
     def demanded(self) -> int:
-        """Return the position in the log that a worker must have reached before it sends another response."""
+        """Position that a worker must reach before it sends another response."""
         return self._numbers[_DEMANDED]
 
     @property
@@ -80,9 +65,7 @@ class ChangeLog:
 
     @property
     def event(self) -> int:
-        """Return the number of the last event that is known to have been written to the event log
-        (`server.events`).
-        """
+        """Number of the last event that is known to be in the event log."""
         return self._numbers[_EVENT]
 
     @event.setter
@@ -91,9 +74,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Return the note that the current workers have left for the workers that will replace them
-        (`server.site.problems`).
-        """
+        """Note from the current workers to the workers that will replace them (`server.site.problems`)."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter
@@ -102,10 +83,10 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record, and return the position after it. Requires the site's write lock.
+        """Append a record and return the position after it. Requires the write lock.
 
-        If the record starts a new segment, `checkpoint` is called first. It must return a record of the whole
-        state. If `demanded` is set, every worker must apply the new record before it sends another response.
+        `checkpoint` returns a record of the whole state. If `demanded`, all workers must apply the record
+        before their next response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -120,11 +101,9 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state. New workers, which will replace all current workers, start from
-        this record.
+        """Append a record of the whole state for a new generation, and return the position after it.
 
-        Return the position after the record. Requires the site's write lock. If `lag` is set, the current
-        workers may serve an older state while they shut down.
+        If `lag`, old workers may serve an older state. Requires the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -134,10 +113,9 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Whether a worker need not apply new records, because it is being replaced and the time limit for
-        this has not passed.
+        """Return whether a worker may serve an older state, because it is being replaced.
 
-        `position` is the worker's position in the log. `patience` is added to the time limit, in nanoseconds.
+        `patience`, in nanoseconds, extends the time limit.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
@@ -150,10 +128,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the records after a position in the log, and the position after the last of them.
+        """Return the position after the last record, and the records after `position`.
 
-        If some of these records were overwritten, return the newest checkpoint and all records after it.
-        Raises ValueError or struct.error if a record is damaged or the checkpoint is missing.
+        They start with a checkpoint if older ones are lost. Raises ValueError or struct.error for a damaged
+        log.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -174,9 +152,7 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Return the number of a worker that is starting. The first worker has number 1, and each further
-        worker gets the next number.
-        """
+        """Number a new worker, starting with 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -185,10 +161,9 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until no other worker is the leader, then become the leader.
+        """Wait until this worker can become the leader, until `resign` or its end.
 
-        Return False if `stop` is set before that. This worker remains the leader until it calls `resign` or
-        its process ends.
+        Return False if `stop` is set.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -208,11 +183,8 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of the whole state. Workers that are still reading the old segment
-        detect that it was overwritten.
-
-        If the record is a checkpoint, workers that have applied all earlier records skip it, because it
-        contains nothing new.
+        """# Workers that still read the old segment detect that it was overwritten. A checkpoint is skipped
+        by workers that have applied all earlier records, because it contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -235,11 +207,7 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from position `at` up to `end`, or up to the end of the segment if that comes
-        first.
-
-        Return None if these bytes were overwritten.
-        """
+        """Return the bytes from `at` to `end` or the end of the segment, or None if they were overwritten."""
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
@@ -271,12 +239,9 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock between all threads of all workers. Use `with lock:`. It must be created before workers are
-    forked.
+    """Context manager: lock between all threads of all workers. Create it before the workers are forked.
 
-    The lock consists of a file lock, which excludes other processes, and a thread lock, which excludes other
-    threads in the same process. If a process dies, the kernel releases the file lock. Therefore a killed
-    worker does not block other workers.
+    A worker that is killed does not keep the lock.
     """
 
     def __init__(self) -> None:
@@ -293,11 +258,7 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name, which disappears when all processes that use it have closed it.
-
-    If possible, the file is in memory. In a temporary folder, the disk could be full, but a write that has
-    already changed the site's files must always be appended to the log.
-    """
+    """Create a file without a name, which disappears when no process uses it any more."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")
@@ -306,10 +267,7 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Register file descriptors to be closed when `owner` is garbage-collected.
-
-    Return a function that closes them earlier.
-    """
+    """Close files when `owner` is garbage-collected. Return a function that closes them earlier."""
 
     def close() -> None:
         for descriptor in descriptors:

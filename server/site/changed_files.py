@@ -1,8 +1,4 @@
-"""Search for files that have changed since they were last read.
-
-Normally, only a file's signature is compared, and the file is not read. If the file may have changed without
-getting a different signature, its bytes are compared, too.
-"""
+"""Search for files that have changed since they were last read."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -30,18 +26,13 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
-MAX_STAT_PATHS = 200  # To check more paths than this, it is faster to list all folders.
-# If a file changes again within this time after a change, its signature may stay the same.
+MAX_STAT_PATHS = 200  # Above this, listing all folders is faster.
+# A second change within this time may leave the signature the same.
 RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """List the files in all folders if the paths in `hints` can't be checked without such a list. Otherwise
-    return None.
-
-    If no file has changed since the last comparison with the entries, the list is only a summary, because a
-    list of all files would remain in the memory of this process as unused space.
-    """
+    """List the files in all folders, or return None if it is enough to check the paths in `hints`."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -59,12 +50,10 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return three results: the paths of changed files, the current problems with folders and links, and the
-    target of each link.
+    """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
-    If `found`, the list of the files in all folders, is given, all files are checked. Otherwise only the
-    paths in `hints` are checked. A media file in `hints` is always treated as changed, because its resized
-    variants may have been created.
+    All files in `found` are checked, or only `hints` if it is None. A media file in `hints` always counts as
+    changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -83,25 +72,21 @@ def changed(
 
 
 def _differing(contents: Contents, found: Walk) -> set[str]:
-    """Return the paths of all changed files. `found` is the list of the files in all folders.
-
-    Comparing all entries with this list is as slow as listing the folders. It also makes a forked process
-    copy the memory that contains the entries. Therefore the comparison is skipped if an earlier comparison
-    found no changes, and neither the entries nor the list have changed since then.
-    """
+    # A full comparison takes as long as listing the folders, and makes a forked process copy the memory of
+    # all entries. Skip it if nothing has changed since an earlier comparison found no difference.
     state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
     if state == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {path for path in settling if _differs(contents, path, None if found.is_summary else found)}
-    if found.is_summary:  # The entries have changed since the summary was made.
+    if found.is_summary:  # The entries have changed since.
         found = walk(contents.root, contents.store.layout.roots)
         state = (contents.applied, found.digest())
         unread = tuple(f"{folder}/" for folder in found.unread)
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Nearly all entries are unchanged. This fast comparison exempts them from the slower check.
+    # Exempt unchanged entries, which are nearly all of them, from the slower check.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
@@ -113,9 +98,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Whether a file has its own entry. The description of a media file has none, because it is part of the
-    media file's entry.
-    """
+    """Return whether a file has its own entry. The description of a media file has none."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -124,10 +107,9 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files were changed just before they were read.
+    """Return the paths of entries whose files may change again without getting a different signature.
 
-    Such a file could be changed again without getting a different signature. `at` is the time when the files
-    were read, in nanoseconds since 1970.
+    `at` is the time of reading in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -137,10 +119,6 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return the path of the description for a media file, or the path of the media file for a description.
-
-    A path outside content/uploads/ is returned unchanged.
-    """
     if not upload_path(path):
         return path
     return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
@@ -156,9 +134,9 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Whether the signature of a file, or of its description, has changed since the file was read.
+    """Return whether a file or its description has a different signature than when it was read.
 
-    The current signatures are taken from `found` if it is given, and otherwise from the disk.
+    The signatures are in `found`, or on disk if it is None.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
@@ -176,14 +154,12 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Check a file that was changed just before it was last read. Return whether it still contains the bytes
-    that were read.
+    """Return whether a recently changed file still contains the bytes that were read.
 
-    `now` is the file's current signature. If the signature is old enough that any later change will alter it,
-    the path is removed from the contents' `unsettled` paths.
+    `now` is its signature.
     """
     if not entry.digest:
-        return False  # A media file is always read again.
+        return False  # always read a media file again
     at = time.time_ns()
     try:
         data, read = read_bytes(contents.root, entry.path)
@@ -197,18 +173,14 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Whether a signature is so old that any later change to the file will result in a different signature.
-
-    `at` is the current time in nanoseconds since 1970.
-    """
+    """Return whether any change after `at` (nanoseconds since 1970) will give a file another signature."""
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes that a changeset requires.
+    """Return the writes of a changeset. Raises ConflictError if a file that it depends on has changed.
 
-    Raises ConflictError if a file that the changeset writes or relies on has changed since it was read. Files
-    that an earlier write in `chain` changes are not checked, because their new content is not on disk yet.
+    Files that an earlier write in `chain` changes are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -221,10 +193,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Whether the entry that is being served for a file is out of date, because the file on disk is
-    different.
+    """Return whether a file on disk differs from what is being served.
 
-    Return False for files without an entry: descriptions, and files that belong to no content type.
+    Files without an entry are never stale.
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
@@ -236,17 +207,14 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs, because a hard link to the file was created, or because a failed write restored
-    # the file. Compare the bytes that the write has read, or else the bytes on disk.
+    # Only the ctime differs, after a hard link was created or a failed write restored the file. Compare the
+    # bytes that the write has read, or else those on disk.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest
 
 
 def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
-    """Whether the bytes of a file differ from the bytes from which its entry was parsed, or the file has
-    changed since the write began.
-    """
     try:
         data, signature = read_bytes(contents.root, write.path)
     except (OSError, SyntaxProblem):

@@ -1,4 +1,4 @@
-"""Configuration of a site: site.yaml and the schemas in content-types/. They are read together."""
+"""Configuration of a site: site.yaml and the schemas in content-types/."""
 
 import logging
 import os
@@ -29,9 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings and the schemas that were read together, their problems, and the signatures of their
-    files.
-    """
+    """Settings and schemas that were read together, with their problems and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -40,10 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Return everything in the configuration that affects how documents are parsed.
-
-        If the configuration changes but the returned value stays the same, no document has to be read again.
-        """
+        """Part of the configuration that affects the parsing of documents."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -53,8 +48,8 @@ class Configuration:
 
 
 def configure(root: Path) -> Configuration:
-    """Read site.yaml and the schemas of the site at `root`. Raises SetupError if they are invalid."""
-    # Computed before reading, so that a change to these files during the read will be noticed.
+    """Read site.yaml and the schemas. Raises SetupError if they are invalid."""
+    # Taken before reading, so that a change during the read will be noticed.
     mark = configuration_mark(root)
     for link in configuration_links(root):
         raise link
@@ -71,25 +66,22 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Finish or discard an interrupted write, then read site.yaml and the schemas of the site at `root`.
+    """Recover from an interrupted write, which may affect the configuration, then read the configuration.
 
-    The interrupted write is handled first because it may affect site.yaml or the schemas. Raises SetupError
-    if they are invalid or .bifolio/ can't be trusted. Raises BusyError.
+    Raises SetupError if it is invalid or .bifolio/ can't be trusted, and BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
-        with suppress(OSError, StorageError), journal.writing():  # A read-only site can't be recovered.
+        with suppress(OSError, StorageError), journal.writing():  # a read-only site can't be recovered
             journal.recover()
             queue.settle(root)
     return configure(root)
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error if site.yaml, or a file in content-types/, is a forbidden symbolic link.
-
-    A link in content-types/ is forbidden if it is circular or broken, or if its target is outside that
-    folder. site.yaml must not be a link to a target that is outside the site or is content.
+    """Yield an error for each forbidden symbolic link: of site.yaml to content or out of the site, or in
+    content-types/ out of that folder.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
@@ -101,17 +93,14 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
-    """Raise SetupError if .bifolio/ is a symbolic link, or if git tracks files in .bifolio/.
-
-    Otherwise anyone who can commit could replace the secret keys in .bifolio/.
-    """
+    """Raise SetupError if .bifolio/ is a symbolic link or tracked by git."""
     if (root / name).is_symlink():
         raise SetupError(
             name, None, "is a symbolic link, but must be a folder", "replace the link with a folder"
         )
     try:
         tracked = is_tracked(root, name)
-    except GitError as error:  # A site with a damaged repository can still be served.
+    except GitError as error:  # a site with a damaged repository can still be served
         log.warning("%s: can't check whether the keys in %s are stored in git: %s", root, name, error)
         return
     if tracked:
@@ -120,9 +109,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
-    """Yield an error for each value in the setting `api.populate` that is not a valid `populate`
-    parameter.
-    """
+    """Yield an error for each invalid value in the setting `api.populate`."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:
@@ -137,15 +124,11 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether the file at a path is site.yaml or a schema."""
     return path == FILE or path.startswith(f"{TYPES}/")
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
-    """Return the signatures of site.yaml and the schemas, by path.
-
-    The files are unchanged as long as this function returns the same signatures.
-    """
+    """Return the signatures of site.yaml and the schemas, by path."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
-    # The ctime is ignored, because a new hard link to a file does not change settings.
+    # Ignore the ctime, because a new hard link changes no settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

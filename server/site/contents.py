@@ -1,7 +1,6 @@
-"""Data that a process has read from a site's files: site.yaml and schemas, entries, and the state of git.
+"""Data that a process has read from a site's files.
 
-This module does not read any files. The contents change only when records are applied, so all workers that
-have applied the same records have the same contents.
+Workers that applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,18 +22,13 @@ from server.storage.store import Store
 class Contents:
     """Data that a process has read from the files of the site at `root`.
 
-    - `entries` contains what was read from each document file and media file, by path.
-    - `folders` contains the problems with folders and symbolic links.
-    - `links` maps the path of each symbolic link to the path of its target.
-    - `unsettled` contains the paths of files that were changed just before they were read. Such a file could
-      be changed again without getting a different signature.
-    - `writes` is the number of writes to the site when the last record was created, and `number` is the last
-      record's number.
-    - `uncommitted` contains the paths of documents, media files and settings that differ from the last
-      commit.
-    - `applied` is incremented before and after each record is applied.
-    - `seen` is set when a check of all files finds no changes. It contains the value of `applied` and a
-      digest of all signatures at that time. As long as both are the same, no file has changed since then.
+    - `folders`: problems with folders and symbolic links
+    - `links`: target of each symbolic link, by path
+    - `unsettled`: files that may change again without getting a different signature
+    - `uncommitted`: files that differ from the last commit
+    - `writes`: number of writes to the site at the last record; `number`: the record's number
+    - `applied`: incremented before and after each record is applied
+    - `seen`: `applied` and a digest of all signatures when a check of all files found no change
     """
 
     root: Path
@@ -59,11 +53,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that these records remove, and the documents that they add, when applied in
-        order.
+        """Return the documents that the records remove and those that they add.
 
-        A changed document is in both lists. Documents that the records leave unchanged are omitted. None of
-        the records may contain the entire site (`Record.whole`).
+        A changed document is in both. No record may contain the entire site.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -77,9 +69,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Update the contents with the changes in a record. If a document has not changed, its Document
-        object is not replaced.
-        """
+        """Apply the changes in a record. An unchanged document keeps its Document object."""
         seen, self.applied = self._seen_after(record), self.applied + 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -100,10 +90,7 @@ class Contents:
         self.seen = None if seen is None else (self.applied, seen)
 
     def _seen_after(self, record: Record) -> int | None:
-        """Return the hash of all files after the changes in a record, or None if it is unknown.
-
-        Therefore a record does not require another comparison of all entries with the files.
-        """
+        # After a record, the files need not be compared with all entries again.
         if record.whole or not self.seen or self.seen[0] != self.applied:
             return None
         return self.seen[1] + sum(
@@ -144,7 +131,6 @@ class Contents:
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
-        """Return the entire contents as one record, from which a new worker can start."""
         return Record(
             self.entries,
             self.configuration,
@@ -158,10 +144,7 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the changes since the contents `before` as one record.
-
-        If many files differ, the record contains the entire site instead.
-        """
+        """Return the changes since `before` as one record, or the entire site if many files differ."""
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)
@@ -181,7 +164,7 @@ class Contents:
 
 
 def _hashes(entry: Entry | None) -> int:
-    """Return the sum of the hashes of an entry's files, as `Walk.hashes` contains them."""
+    # Must match `Walk.hashes`.
     if entry is None:
         return 0
     files = ((entry.path, entry.signature), (entry.path + SIDECAR_SUFFIX, entry.beside))

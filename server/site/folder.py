@@ -7,9 +7,9 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder that contains a site. It is identified by its device and inode numbers.
+    """Folder of a site, identified by its device and inode numbers.
 
-    While the folder is missing, the server must not create anything at its path.
+    While it is missing, the server must not create anything at its path.
     """
 
     def __init__(self, root: Path) -> None:
@@ -17,10 +17,9 @@ class SiteFolder:
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Whether the folder is missing, or was replaced by a folder that does not contain a site.
+        """Return whether the folder is missing or no longer contains a site.
 
-        If the folder was replaced by another folder with a site, such as a new checkout, return False and use
-        the new folder from now on.
+        Another folder with a site, such as a new checkout, is accepted as its replacement.
         """
         current_id = _id(self.root)
         if current_id is None:

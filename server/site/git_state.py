@@ -1,6 +1,4 @@
-"""State of a site's git repository as last read by this process: HEAD, the index, and the commit times of
-files.
-"""
+"""State of a site's git repository as last read: HEAD, the index, and the commit times of files."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,17 +15,15 @@ from server.storage.git.times import CommitTimes, read_times, tell_changed_unkno
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
-POLL_INTERVAL_S = 0.01  # between two looks at git's lock file
+POLL_INTERVAL_S = 0.01  # between two checks of git's lock file
 
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """State of a site's git repository. `folder` is the repository's folder, or None if the site does not use
-    git.
+    """State of a site's git repository. `folder` is None if the site does not use git.
 
-    `place` identifies the `.git` that was found. `head` changes when a commit is created or checked out.
-    `index` changes when git writes its index. If a git command has failed, `head` is None, and everything
-    must be read again.
+    `place` identifies the `.git`. `head` changes with each commit or checkout, or is None after a failure of
+    git. `index` changes when git writes its index.
     """
 
     folder: Path | None = None
@@ -39,28 +35,23 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """The difference between two GitState objects.
-
-    It contains only the commit times that are different, but the complete values of all other fields.
-    """
+    """Difference between two states of a git repository. Only the commit times are limited to the changes."""
 
     after: GitState  # without commit times
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
-    changed: frozenset[str]  # paths that now differ from the last commit
+    changed: frozenset[str]  # they now differ from the last commit
     unchanged: frozenset[str]
 
 
 def git_moved(root: Path, before: GitState) -> bool:
-    """Whether git's HEAD or index may have changed since `before` was read."""
     if before.folder is None:
         return head_moved(root, before)
     return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    """Whether HEAD may have moved to a different commit since `before` was read."""
     place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
@@ -68,10 +59,10 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the current state of the git repository. If nothing has changed, return `before`."""
+    """Read the state of the git repository. Return `before` itself if nothing has changed."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
-    if place is not None and folder is None:  # A new .git may still be incomplete.
+    if place is not None and folder is None:  # a new .git may still be incomplete
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
@@ -95,10 +86,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
 
 
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
-    """Read the commit times of all files. Commits that are in `before` are not read again.
-
-    If git fails, retry once, because `git gc` may have deleted a pack file that git was about to read.
-    """
+    # Retry once, because `git gc` may have deleted a pack file that git was about to read.
     try:
         return read_times(root, cache_folder(root), before)
     except GitSlowError:
@@ -118,15 +106,13 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return an updated state in which git was asked for each of `paths` whether the file differs from the
-    last commit.
-    """
+    """Return a state in which git has compared each of `paths` with the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
-    except GitError as error:  # Assume that all of the files differ.
+    except GitError as error:  # assume that all of them differ
         tell_changed_unknown(root, error)
         differing = known
         if trouble_log(root).is_concerned(Concern.CHANGED):
@@ -140,9 +126,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return an updated state in which the given paths are marked as different from the last commit, because
-    the files were just written.
-    """
+    """Return a state in which the written files count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -152,11 +136,10 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after this server has created a commit. `files` contains the paths in the commit.
+    """Return the state after a commit of this server at the time `at`, in seconds since 1970.
 
-    `files` maps each path to True if the file on disk still has the committed content, and otherwise to
-    False. `at` is the commit's time in seconds since 1970. `renames` must be set if git may treat some of the
-    files as renamed. Raises GitError.
+    `files` tells whether each committed file is unchanged on disk. `renames`: git may detect renames. Raises
+    GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -173,11 +156,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits, the last of which is `commit`. `files` has the same
-    meaning as in `with_commit`.
+    """Return the state after other people's commits up to `commit`, or None if they include a merge.
 
-    Return None if the new commits include a merge, because then all commit times must be read again. Raises
-    GitError.
+    `files` is used as in `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -191,7 +172,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those of the given paths for which the commit times in `before` and `after` are different."""
+    """Return the paths whose commit times or uncommitted status differ."""
     return {
         path
         for path in paths
@@ -201,7 +182,7 @@ def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) 
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states of the git repository, or None if they are the same."""
+    """Return the difference between two states of the git repository, or None if they are equal."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -222,7 +203,6 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
-    """Return the state that results from applying a change to the state `before`."""
     times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}
@@ -232,19 +212,14 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return values that identify the current state of git's lock file, HEAD and index.
-
-    When a git command writes files, at least one of these values changes.
-    """
+    """Return values of which at least one changes when a git command writes files."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that checks for git commands. It raises GitBusyError if a git command may have
-    changed files since `git_guard` was called.
-    """
+    """Return a function that raises GitBusyError if a git command may have changed files since this call."""
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -261,14 +236,14 @@ def git_guard(state: GitState) -> Callable[[], None]:
 
 
 def wait_for_git(state: GitState, deadline: float) -> None:
-    """Wait until no git command is writing files, or until `deadline` (as `time.monotonic()` counts)."""
+    """Wait until no git command is writing files, or until `deadline` on the monotonic clock."""
     folder = state.folder
     while folder is not None and is_at_work(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)
 
 
 def end_git_trouble(root: Path, state: GitState) -> None:
-    """Log that git no longer prevents writes, if a message that it does was logged."""
+    """Log that git no longer prevents writes, if it did."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

@@ -1,8 +1,4 @@
-"""Loading of all files in a site when a server starts.
-
-For unchanged files, the entries in the parse cache are used. All other files are read, using all processor
-cores.
-"""
+"""Loading of all files of a site on several cores. Unchanged files come from the parse cache."""
 
 import ctypes
 import gc
@@ -48,21 +44,21 @@ from server.storage.parse_cache import (
 from server.storage.read import read_bytes
 from server.storage.store import Store
 
-# The arguments are the number of files that have been read so far, and the total number of files.
+# arguments: the number of files read so far, and the total
 Progress = Callable[[int, int], None]
-# A function that reads the files in lists of paths. For each list, it yields two blocks: the entries for the
-# parse cache, and the entries that can't be cached.
+# Reads the files in lists of paths. For each list, it yields two blocks of entries: those for the parse
+# cache, and those that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # Interval for checking whether the parent has died.
-NICENESS = 5  # priority of the processes that read files while a server is running
-MIN_PARALLEL_FILES = 1000  # Fewer files than this are read in one process.
-MIN_FILES_FOR_READERS = 4000  # For fewer files, new processes are not worthwhile.
+PARENT_POLL_INTERVAL_S = 0.5  # for noticing that the parent process has died
+NICENESS = 5  # of processes that read files while the server is running
+MIN_PARALLEL_FILES = 1000  # below this, files are read in one process
+MIN_FILES_FOR_READERS = 4000  # below this, starting processes is not worthwhile
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
-# A block of memory from this size on is returned to the operating system when it is freed.
+# A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of the C function mallopt, from malloc.h
-# If the parse cache is larger, one core lists the files while another core loads the cache.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of mallopt in malloc.h
+# Above this, one core lists the files while another loads the cache.
 MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 
@@ -70,8 +66,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 def pause_collector() -> Iterator[None]:
     """Context manager: disable Python's garbage collector while files are loaded.
 
-    The loaded data contains no garbage. With 50,000 documents, each garbage collection would stop all threads
-    for a second.
+    The loaded data contains no garbage, but each collection would stop all threads for a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -84,28 +79,23 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system. Otherwise the C library would keep the memory for later
-    use.
-    """
-    with suppress(AttributeError, OSError):  # Only glibc has this function.
+    """Return freed memory to the operating system."""
+    with suppress(AttributeError, OSError):  # only in glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_large_blocks() -> None:
-    """Configure the C library so that it returns each large block of memory to the operating system when the
-    block is freed.
+    """Make the C library return each large block of memory to the operating system when it is freed.
 
-    Responses use large blocks. By default, glibc gradually begins to keep freed blocks of up to 32 MB, which
-    doubled the memory use of a server under load.
+    Otherwise, blocks of responses double the memory of a server under load.
     """
-    with suppress(AttributeError, OSError):  # Only glibc has this function.
+    with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
         library.mallopt(_M_TRIM_THRESHOLD, 8 * LARGE_BLOCK_BYTES)
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -122,15 +112,13 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load the contents of all files of the site at `root`, with the given site.yaml and schemas. Up to
-    `cores` processor cores are used.
+    """Load all files of the site at `root` under the given configuration, on up to `cores` cores.
 
-    - `alone` means that the process has no other threads, so it can be forked.
-    - `nice` lowers the priority of the processes that read files.
-    - If `packed` is given, all entries are appended to it as bytes.
-    - If the cache is large, `cached` is called with the cached contents while another core is still searching
-      for changed files.
-    - If `replaced` is given, cached documents whose files have changed are appended to it.
+    - `alone`: the process has no other threads, so it can be forked
+    - `nice`: lowers the priority of the processes that read files
+    - `packed`: receives all entries as bytes
+    - `cached`: called with the contents of a large cache, before changed files are known
+    - `replaced`: receives the cached documents whose files have changed
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -138,7 +126,7 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        # git runs in parallel while the cache is loaded.
+        # git runs while the cache is loaded
         git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
@@ -155,7 +143,7 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    # Normally, this finds no changes and sets `contents.seen`, so workers need not compare all entries again.
+    # This sets `contents.seen` if nothing has changed, so workers need not compare all entries again.
     changed(contents, (), listing)
     return contents
 
@@ -166,10 +154,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: start listing all files, and yield a function that returns the list.
-
-    If `apart` is set, a forked process lists the files while this process continues.
-    """
+    """Context manager: list all files, in a forked process if `apart`. Yields a function for the result."""
     if not apart:
         yield lambda: walk(root, folders)
         return
@@ -206,7 +191,7 @@ def _read_all(
     done = len(used)
     for block, read in _read(store, missing, readers if len(missing) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
-        # Each block is written immediately, because all blocks together use as much memory as the site.
+        # Written block by block, because all blocks together use as much memory as the site.
         if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
@@ -223,10 +208,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the cached entries that are still valid, and the paths of all other files, which must be read.
-
-    `found` contains the files' current signatures.
-    """
+    """Return the cached entries that are still valid, and the paths of the files that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -236,9 +218,6 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry if its file has not changed, and the timestamps derived from git or the file
-    system are the same. Otherwise return None.
-    """
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -253,9 +232,6 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Read files in several parts. For each part, yield a block for the parse cache, and all entries that
-    were read, including entries that can't be cached.
-    """
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -271,31 +247,21 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read the files in lists of paths in forked processes, and yield the results (see `Readers`).
-
-    The forked processes inherit the store, so only paths are sent to them.
-    """
+    # Forked processes inherit the store, so only paths are sent to them.
     with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read the files in lists of paths in newly started processes, and yield the results (see `Readers`).
-
-    These processes have a lower priority than the processes that handle requests.
-    """
     sent = copy(store)
-    sent.image_cache = None  # The image cache is needed only for media files, which are read in this process.
+    sent.image_cache = None  # only for media files, which are read in this process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context, _begin_reader, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read the given files in a process that has several threads. Many files are read on several cores.
-
-    Starting a process that reads files takes 0.4 s of processor time, as much as reading 800 files.
-    """
+    """Read files in a process that has several threads. Many files are read on several cores."""
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:
@@ -314,10 +280,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _is_cacheable(entry: Entry) -> bool:
-    """Whether an entry depends only on its file and timestamps, so that it can be stored in the parse cache.
-
-    Entries for images can't be cached, because the resized variants may be created later.
-    """
+    # Variants of images may be created later, so images can't be cached.
     return entry.document is not None and bool(entry.digest)
 
 
@@ -338,7 +301,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a check that makes this process exit soon after its parent process has died for any reason."""
+    """Start a thread that ends this process when its parent has died."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

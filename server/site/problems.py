@@ -1,8 +1,4 @@
-"""All problems in a site's files: problems in a single file, and problems that involve several files.
-
-A problem that involves several files is either two files for the same document, or a relation to a missing
-document.
-"""
+"""All problems in a site's files, including duplicate documents and relations to missing documents."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -22,21 +18,18 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return all problems in a site's files, sorted by path and line."""
     between = problems_between(partial(parsed, contents.root), snapshot)
     return in_order({*problems_in_files(contents), *between})
 
 
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the problems that involve several files: several files for the same document, and relations to
-    missing documents. `read` has the same meaning as the parameter `parsed` of `dangling`.
-    """
+    """Yield duplicate documents and relations to missing documents. `read` is the `parsed` of `dangling`."""
     yield from find_contested(snapshot)
     yield from dangling(snapshot, read)
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
-    """Yield the problems that were found while reading site.yaml, schemas, folders and content files."""
+    """Yield the problems in single files, settings, schemas and folders."""
     yield from contents.configuration.problems
     yield from contents.folders
     for entry in list(contents.entries.values()):
@@ -44,9 +37,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file with the same documentId and locale as another file, and for each media
-    file with the same URL as another media file.
-    """
+    """Yield a problem for each file with the documentId, locale and status, or media URL, of another."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -56,7 +47,7 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(snapshot.media):  # Several media files with different documentIds have the same URL.
+    if len(files) > len(snapshot.media):  # several documentIds with the same URL
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
@@ -70,23 +61,19 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize the note for the workers that will replace this worker.
-
-    The note contains the roles and the problems in the contents that are being served. The problems have
-    already been reported.
-    """
+    """Serialize the roles and known problems for the workers that will replace this one."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with the note that an old worker has left (see `note_of`).
+    """Compare newly read contents with an old worker's note.
 
-    Return the change, for reports, and whether the roles have stayed the same.
+    Return the change, and whether the roles are the same.
     """
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # If the note is incomplete, it is unknown what was served.
+        # incomplete: unknown what was served
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

@@ -1,9 +1,4 @@
-"""Record: the changes that one rescan of a site's files has found, or that one write has made
-(docs/architecture.md).
-
-A record contains the data that was read, not just the paths of the files. Therefore all workers that have
-applied the same record have the same state, even if the files have changed in the meantime.
-"""
+"""Record of the changes found by one rescan or made by one write, including the data that was read."""
 
 import pickle
 from collections.abc import Mapping
@@ -21,18 +16,14 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The changes since the previous record. `entries` maps a path to its new entry, or to None for a deleted
-    file.
+    """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
 
-    - `whole` means that the record contains the entire site: files that are not in `entries` do not exist.
-    - `unsettled` contains the paths of files that were changed just before they were read. Such a file could
-      be changed again without getting a different signature.
-    - `folders` contains the problems with folders and symbolic links.
-    - `links` maps the path of each symbolic link to the path of its target.
-    - `writes` is the number of writes to the site so far.
-    - `configuration` and `git` are None if they have not changed.
-    - `packed` contains entries as bytes, if other processes have read the files. If `packed` contains several
-      entries for a path, the last one is used, unless the path is also in `entries`.
+    - `whole`: contains the entire site, so all other files do not exist
+    - `unsettled`: files that may change again without getting a different signature
+    - `folders`: problems with folders and symbolic links
+    - `links`: target of each symbolic link, by path
+    - `writes`: number of writes to the site so far
+    - `packed`: entries as bytes from other processes; `entries` takes precedence
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -48,9 +39,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. Documents refer to their content types by name. The schema is included only if the
-    record contains the entire site.
-    """
+    """Serialize a record. It includes the schema only if it contains the entire site."""
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
@@ -67,7 +56,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record. `schema` is the schema of the state to which the record will be applied."""
+    """Deserialize a record, using the schema of the state that it will be applied to."""
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration
@@ -83,10 +72,7 @@ def decode(data: bytes, schema: Schema) -> Record:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores the built-in content types by name, because other code compares these types by
-    identity.
-    """
-
+    # Other code compares the built-in content types by identity, so they are stored by name.
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None
 

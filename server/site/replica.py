@@ -1,8 +1,4 @@
-"""The state of a site in one process, which results from applying all records so far.
-
-Each change is first appended to the change log and then applied. The state can't change in any other way.
-Therefore all workers serve the same states in the same order, but some workers may be a few records behind.
-"""
+"""State of a site in one process, changed only by applying the records of the change log in order."""
 
 import threading
 import time
@@ -28,19 +24,18 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # Requests wait until records up to this size are applied.
-# After a change to at least this many files, freed memory is returned to the operating system.
+MAX_AWAITED_BYTES = 1_000_000  # requests wait for records up to this size
+# After a change to this many files, freed memory is returned to the operating system.
 MIN_LARGE_FILES = 1000
-RELEASE_DELAY_S = 2.0  # After this time, no request uses the old state.
+RELEASE_DELAY_S = 2.0  # then no request uses the old state
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that a request reads: settings, schema and documents that belong together.
+    """Settings, schema and documents that a request reads.
 
-    `shown_at` is the time when this process began to serve this state, in seconds since 1970. `commit` is the
-    id of the checked-out commit, or "" if there is none. `changed` means that some files differ from that
-    commit.
+    `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
+    commit, or "". `changed`: some files differ from it.
     """
 
     settings: Settings
@@ -51,15 +46,13 @@ class State:
     changed: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
-        """Whether two states contain the same documents and settings, even if their commits are different."""
+        # Only the commits may differ.
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change that was prepared for a state: the files to write, its result, and how much processor time its
-    preparation took, including git commands.
-    """
+    """Change prepared for a state: files to write, result, and processor time including git commands."""
 
     state: State
     changeset: Changeset
@@ -68,24 +61,20 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Raised if the preparation of a change took long, and a newer state has replaced the state that the
-    change is based on.
-    """
+    """Raised if a newer state has replaced the state on which a slow preparation was based."""
 
 
 class Replica:
-    """The contents and the state of a site in one process. Several processes can share a change log, from
-    which each process updates its own replica.
-    """
+    """Contents and state of a site in one process. Replicas of several processes can share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         settings, schema = contents.configuration.settings, contents.configuration.schema
         self.state = State(settings, schema, empty(schema))
-        self._lock = threading.RLock()  # must be held while records are applied
+        self._lock = threading.RLock()  # held while records are applied
         self._log: ChangeLog | None = None
-        self._position = 0  # position in the log after the last record that was applied
-        self._torn = False  # whether a failure may have left records only partly applied
+        self._position = 0  # position in the log after the last applied record
+        self._torn = False  # whether a failure may have left records partly applied
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -102,10 +91,9 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append everything that this process has read to an existing change log. New workers start from this
-        record and replace the current workers.
+        """Append all contents to an existing change log, for new workers that will replace the current ones.
 
-        See `ChangeLog.begin_anew`. Requires the site's write lock. Return the change, for reports.
+        Requires the site's write lock. Return the change, for reports.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -123,15 +111,13 @@ class Replica:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Store a note in the change log for the workers that will replace this worker (see `note_of`)."""
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return a state that is at least as new as the states that other processes have used for their
-        responses.
+        """Return a state at least as new as any that a process has used for a response.
 
-        Raises UnreadableRecordError if a record that must be applied first can't be applied.
+        Raises UnreadableRecordError.
         """
         log = self._log
         if log is not None and log.demanded > self._position and not log.may_lag(self._position):
@@ -140,16 +126,11 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to replace this process. If so, this process need not apply new
-        records.
-        """
+        """Whether this process is about to be replaced, so it need not apply new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply the records that other processes have appended to the change log.
-
-        Raises UnreadableRecordError if a record can't be applied.
-        """
+        """Apply new records from other processes. Raises UnreadableRecordError if one can't be applied."""
         log = self._log
         if log is None or log.end == self._position:
             return
@@ -162,15 +143,14 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # After any error here, the files can be read instead.
+            except Exception as error:  # the files can be read instead
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
-            self._position = position  # Set last, because other threads check it without the lock.
+            self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip the records that can't be applied. The changes in these records must already be included in
-        the contents.
+        """Skip records that can't be applied, whose changes are already in the contents.
 
-        Requires the site's write lock.
+        Requires the write lock.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -184,14 +164,12 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
-        """Append a record to the change log and apply it. Return the documents that it removes and the
-        documents that it adds, in one list.
+        """Append a record to the change log and apply it. Return the removed and added documents.
 
-        For a changed document, both the old and the new document are returned. If the record contains the
-        entire site, return an empty list. Requires the site's write lock, and all earlier records must have
-        been applied.
+        The list is empty for a record with the entire site. Requires the write lock, with all earlier records
+        applied.
         """
-        newest = self._log.newest if self._log else 0  # `newest` includes records that can't be read.
+        newest = self._log.newest if self._log else 0  # includes records that can't be read
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -208,20 +186,15 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # The roles in the old note may be out of date.
+            log.note = b""  # the roles in it may be out of date
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Deserialize records. A record with the entire site contains a schema, with which the records after
-        it are deserialized.
-
-        Normally, all rows in the records are unpacked immediately, so that a damaged row can't make a later
-        request fail. The rows in a record with the entire site are unpacked later, because unpacking them now
-        would use too much memory. Such a record replaces all earlier records, so errors in earlier records
-        are ignored. Otherwise, the first error is raised.
-        """
+        # Rows are unpacked now, so that a damaged row can't make a later request fail, except for a record
+        # with the entire site, which would use too much memory. Such a record also makes earlier errors
+        # irrelevant.
         schema = self.contents.configuration.schema
         records: list[Record] = []
         failure: Exception | None = None
@@ -245,10 +218,7 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records in order, then serve the result as one new state.
-
-        Return the removed documents and the added documents, in one list.
-        """
+        """Apply records, then serve the result as one new state. Return the removed and added documents."""
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES
         removed, added = self.contents.changes(records) if not whole else (list[Document](), list[Document]())
@@ -261,7 +231,7 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
         if is_large:
-            for document in added:  # The comparison has unpacked the rows, and no request uses them yet.
+            for document in added:  # no request uses these rows yet
                 document.drop_row()
             self._release_memory_later()
         self._show(snapshot)
@@ -280,4 +250,4 @@ class Replica:
         commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
         if (commit, changed) != (shown.commit, shown.changed):
             shown = replace(shown, commit=commit, changed=changed)
-        self.state = shown  # One assignment, so that requests read a consistent state.
+        self.state = shown  # one assignment, so that requests read a consistent state

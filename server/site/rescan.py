@@ -1,9 +1,6 @@
-"""Rescan of a site's files. All changes since the files were last read become one record.
+"""Rescan of a site's files: all changes since the last rescan become one record.
 
-Settings, schemas, content files and git history are read together. Therefore a checkout that affects all of
-them becomes one change. Calling a function in this module requires the site's write lock, and all earlier
-records must have been applied. The exceptions are `seems_changed` and `read_anew`, which require no lock.
-`read_anew` reads all files under a new schema, which is slow.
+Functions need the site's write lock, except `seems_changed` and `read_anew`.
 """
 
 import logging
@@ -51,15 +48,13 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 5  # If other programs keep changing a file, it is read at most this many times.
-MAX_LOCKED_FILES = 5000  # Sites with more files are not read again while the write lock is held.
-EMPTY_TIMEOUT_S = 0.1  # A file that stays empty for longer than this is treated as empty.
+MAX_ATTEMPTS = 5  # limit on reading a file that other programs keep changing
+MAX_LOCKED_FILES = 5000  # Larger sites are not read again while the write lock is held.
+EMPTY_TIMEOUT_S = 0.1  # then an empty file is taken as empty
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Whether a rescan would probably find changes. Only the paths in `hints` are checked, or all files if
-    `hints` is None. Requires no lock.
-    """
+    """Return whether the paths in `hints`, or any file if None, have probably changed. Requires no lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -70,38 +65,31 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Raised if git or another process has changed schemas together with other files. None of these changes
-    may take effect before all files have been read under the new schemas.
+    """Raised if schemas and other files have changed together.
+
+    All files must first be read under the new schemas.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """The contents of all files after they were read under a new schema, which is not used for requests yet.
-
-    `packed` contains the entries as bytes.
-    """
+    """Contents read under a new schema that is not in use yet. `packed` holds the entries as bytes."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the current settings and schemas if they have changed so much that all files must be read again.
-
-    Otherwise return None.
-    """
+    """Return the changed configuration if all files must be read again, or None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Read all files under the schema that is now on disk. Return None if this schema is already used for
-    requests.
+    """Read all files under the schema on disk, or return None if it is already in use.
 
-    Reading all files is slow. It needs no lock, because `rescan_all` finds changes that are made in the
-    meantime.
+    This is slow but needs no lock: `rescan_all` finds changes made in the meantime.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -115,13 +103,10 @@ def read_anew(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return a record of the files that have changed, or None if nothing has changed.
+    """Return a record of the changed files in `hints`, or in the whole site if needed. None means no change.
 
-    Only the paths in `hints` are checked. If `hints` is None, or if the settings, the schemas or git have
-    changed, all files are checked. `writes` is the number of writes so far. A new schema takes effect only if
-    all files have been read under it and the result is passed as `anew`. Otherwise the old schema is still
-    used. Raises SchemaPending if git's HEAD or index has changed, too, or if another process has written to
-    the site, so that a checkout or migration is never visible in part.
+    A new schema takes effect only with `anew`. Raises SchemaPending if other files have changed together with
+    schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -131,7 +116,7 @@ def rescan_all(
             return _replace_all(anew, writes, young)
         configuration, young = None, set()
     git = read_git_state(contents.root, contents.git)
-    # Another process can write schemas together with documents, as `bifolio migrate` does.
+    # For example, `bifolio migrate` writes schemas together with documents.
     if is_deferred and (git_change(contents.git, git) or writes != contents.writes):
         raise SchemaPending()
     if configuration:
@@ -161,7 +146,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read the given files again, even if they seem to be unchanged. Return a record of the differences."""
+    """Read the given files again, even if they seem unchanged. Return a record of the differences."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -169,17 +154,12 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made. If the write includes a merge, `joined`
-    describes the merge.
-
-    If settings or schemas were written, all files are read again. In a large site, all files are read later,
-    by `rescan_all`.
-    """
+    """Return the record of a write that this process has just made. `joined` describes its merge, if any."""
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # Instead, all files are checked.
+    except GitError as error:  # all files are checked instead
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
@@ -188,7 +168,7 @@ def rescan_written(
         try:
             found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
         except SchemaPending:
-            if joined:  # Nothing in the merge may be visible before all of it.
+            if joined:  # a merge becomes visible all at once
                 return Record(folders=contents.folders, links=contents.links, writes=contents.writes)
             found = None
         if found is not None:
@@ -200,10 +180,7 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that includes a merge and has therefore moved the branch.
-
-    Return None if the record can't be derived from the merge, so all files must be checked.
-    """
+    """Return the record of a write with a merge, or None if all files must be checked."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -222,7 +199,9 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
         git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
     if git is None:
         return None
-    if before.index != joined.index:  # Another program also changed the index; the next rescan reads that.
+    if (
+        before.index != joined.index
+    ):  # Another program has changed the index, too. The next rescan reads that.
         git = replace(git, index=before.index)
     names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
     paths = same_files(names, contents.links)
@@ -231,9 +210,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record for the change log with new timestamps for the files at `paths`, which have just been
-    committed. `git` is the state of the repository after the commit.
-    """
+    """Return a record with the new timestamps of files after a commit. `git` is the new state."""
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -243,10 +220,9 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries that must be updated when the given files have changed.
+    """Return the paths of the entries to update after changes to the given files.
 
-    Usually these are the given paths. For a description, the path of the media file is returned. If the media
-    file was added or removed, both paths are returned.
+    A description belongs to its media file's entry.
     """
     return {
         owner
@@ -257,14 +233,9 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read site.yaml and the schemas if they have changed. Return the configuration, or None if it is
-    unchanged, and two sets of paths.
+    """Read the configuration if it has changed, keeping the last valid one if a file is invalid.
 
-    The first set contains configuration files that must be read again at the next rescan. They were changed
-    just before they were read, so they could be changed again without getting a different signature. The
-    second set contains all other configuration files.
-
-    If a file is invalid, the result is the last valid configuration, with a problem for the invalid file.
+    Return it or None, the files to read again at the next rescan, and the other ones.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -275,7 +246,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # Read twice, because a change between the first read and now may have left the signature the same.
+        # A change since the first read may have left the signature the same.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -298,10 +269,7 @@ def _read_configuration(
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    """Raise SetupError if site.yaml has become empty, because another program is probably still writing it.
-
-    An empty file is accepted if the settings stay the same.
-    """
+    # Another program is probably still writing the file.
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
@@ -316,18 +284,16 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Return the given paths, and also the paths of all drafts whose createdAt is derived from one of the
-    given files.
-    """
+    # The createdAt of a draft can be derived from the published version's file.
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read the given files. Return a record of the files whose entries have changed.
+    """Read the given files and return a record of the changed entries.
 
-    If a file changes while it is being read, it is read again.
+    A file that changes meanwhile is read again.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
@@ -357,10 +323,9 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait a moment for files that are empty. Programs that overwrite a file often empty it first.
+    """Wait a moment for empty files, because programs that overwrite a file often empty it first.
 
-    Also wait for missing files that have a signature in `missing`, because another program may be about to
-    rename a new file to that path.
+    Also wait for missing files with a signature in `missing`, which may be about to be replaced.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -394,10 +359,6 @@ def _is_unchanged(
 
 
 def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read the given files. Return the current entry for each path.
-
-    For a file that no longer belongs to the site, return None.
-    """
     entries: dict[str, Entry | None] = {}
     unread: list[str] = []
     top, plain = str(contents.root), dict[str, bool]()
@@ -415,12 +376,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """If only the ctime of a file has changed, return its entry with the current signature. The file is not
-    parsed again.
-
-    Return None if more has changed. For example, `chmod -R`, or a backup that creates hard links, changes the
-    ctime of every file.
-    """
+    """Return an entry with the current signature if only the ctime of its file has changed, or None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

@@ -1,9 +1,4 @@
-"""Reuse of cached entries after a schema change.
-
-If a file has no problems, all its keys are attributes of its content type. Therefore, if a new attribute is
-added to the content type, no file without problems contains it. In all documents from these files, the new
-attribute has the same value: its default, or None.
-"""
+"""Reuse of cached entries after a schema change that only adds attributes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,9 +13,9 @@ from server.site.configure import Configuration
 from server.storage.files import digest_of
 from server.storage.parse_cache import Form, Stamp, Usable
 
-# Values of these types are immutable, so all documents can share them.
+# immutable, so all documents can share the value
 _SHARABLE_TYPES = (type(None), str, int, float, Decimal)
-# These options don't affect parsing.
+# These options do not affect parsing.
 _IGNORED_OPTIONS: Mapping[str, Any] = {
     "private": False,
     "unique": False,
@@ -32,19 +27,14 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
 
 
 def stamp_of(configuration: Configuration) -> Stamp:
-    """Return a digest of everything in site.yaml and the schemas that affects the parsing of entries."""
+    """Return a digest of everything in the configuration that affects the parsing of files."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return the rule that decides which cached entries are still valid under the current `configuration`.
-
-    `then` is the stamp of the configuration under which the entries were read. If nothing that affects
-    parsing has changed, all entries are valid. Otherwise an entry is valid if it has no problems, and if its
-    content type is unchanged or has only gained attributes whose keys can't be in the files yet.
-    """
+    """Return which cached entries are valid under `configuration`. `then` is the stamp of the entries."""
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
     added_values = {uid: values for uid, values in added.items() if values is not None}
@@ -62,9 +52,7 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute. For an attribute with components, also return the options of the
-    components' attributes, including nested components.
-    """
+    """Return the options of an attribute and of all attributes in its components, including nested ones."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -86,19 +74,14 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of attributes that were added to a content type, by the attribute's position in a
-    row.
-
-    These values are the same in all documents of the content type. Return None if the files must be read
-    again.
-    """
+    """Return the values of added attributes by position in a row, or None to read the files again."""
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:
         return None
     new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
     if new and (type_.other_keys or type_.draft_key):
-        return None  # Files may already contain the new key without a problem.
+        return None  # files may already contain the new key
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
     broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)

@@ -1,10 +1,4 @@
-"""The site object, the only mutable object. It contains the current state and makes all changes to files.
-
-To read, call `site.current()` once, and use the returned state until the end of the request. `refresh`
-applies changes that were found in the files. `write` changes files. Each call of `refresh` or `write` creates
-one record while holding the site's write lock. `replica` appends the record to the change log, which all
-workers share, and then serves the new state.
-"""
+"""Site object, the only mutable object: it contains the current state and makes all changes to files."""
 
 import logging
 import threading
@@ -77,22 +71,21 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-# If other programs keep changing the files that a write changes, the write is prepared at most this often.
+# limit on preparing a write again because other programs keep changing its files
 MAX_ATTEMPTS = 4
-GIT_TIMEOUT_S = 30.0  # A refresh waits up to this long for git commands that are running.
-WRITE_GIT_TIMEOUT_S = 15.0  # A write waits up to this long for git commands that are running.
+GIT_TIMEOUT_S = 30.0  # how long a refresh waits for running git commands
+WRITE_GIT_TIMEOUT_S = 15.0  # how long a write waits for running git commands
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # Above this number, new workers reread all files.
+MAX_LOCAL_FILES = 5000  # above this, new workers read all files again
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 _SCHEMA_MESSAGE = "All documents are being read under a new schema, together with a checkout; try again"
 
 
 class Site:
-    """A site, which consists of the files in one folder. `parts` connects the site to the rest of the server.
+    """Site in one folder. After `load`, call `refresh` whenever files have changed.
 
-    `server.service.opening` creates the object. Then `load` must be called once, and `refresh` whenever files
-    have changed.
+    A request calls `current` once and uses that state until its end.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -107,7 +100,7 @@ class Site:
         self._arbiter_lock = threading.Lock()
         self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
-        # old versions of documents that changed while no server was running
+        # Old versions of documents that changed while no server was running, by path.
         self.replaced: Mapping[str, Document] = {}
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
@@ -121,7 +114,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Return a number that increases with each record that is applied, even if no document changes."""
+        """Number that increases with each applied record, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -137,7 +130,7 @@ class Site:
 
     @property
     def folder_problems(self) -> tuple[Problem, ...]:
-        """The problems with folders and symbolic links, for example folders that can't be read."""
+        """Problems with folders and symbolic links, such as folders that can't be read."""
         return self._contents.folders
 
     @property
@@ -149,13 +142,12 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files of the site on several cores. Raises SetupError if site.yaml or a schema is invalid.
+        """Read all files of the site on several cores. Raises SetupError if the configuration is invalid.
 
-        `nice` lowers the priority of the processes that read files. The write lock is not held while files
-        are being read, so other processes can write. If one does, a rescan finds the change.
+        `nice` lowers the priority of the processes that read files. Other processes can write meanwhile.
         """
         with suppress(OSError):
-            state_folder(self.root)  # If the site is writable, the write lock is a file in this folder.
+            state_folder(self.root)  # in a writable site, the write lock is in this folder
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with pause_collector():
@@ -179,11 +171,9 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Find and apply changes to the files at the paths in `hints`, or to all files if `hints` is None.
+        """Apply changes to the files in `hints`, or to all files if None, as one change.
 
-        All changes that are found are applied as one change. If a git command is running, `refresh` first
-        waits for it to finish. If the schema has changed, all documents are read again before the write lock
-        is acquired. In a large site, new workers read them instead, and then replace the current workers.
+        After a schema change, a large site asks for new workers instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -199,7 +189,6 @@ class Site:
                     return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes to files before a write. Only `refresh` applies schema changes."""
         while True:
             wait_for_git(self.git, deadline)
             try:
@@ -210,10 +199,7 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Wait until a checkout that also changes schemas has been read. Raises BusyError at the deadline.
-
-        A small site is read by this process. In a large site, new workers read all files.
-        """
+        """Wait until new schemas from a checkout are in use. Raises BusyError at the deadline."""
         if len(self._contents.entries) < MAX_LOCAL_FILES:
             self.refresh()
         elif time.monotonic() > deadline:
@@ -224,10 +210,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Find changes to files, and append a record of them. Return the change, for reports.
+        """Append a record of changes to files, and return the change. Raises SchemaPending.
 
-        If `patient` is set and a git command is running, return None instead, so that the caller can wait.
-        Raises SchemaPending.
+        If `patient` and a git command is running, return None so that the caller can wait.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -238,20 +223,20 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # It is written again before its commit.
+        except (ApiError, CommitError) as error:  # it is written again before its commit
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and git_marks(contents.git) != before:
             return None
-        if record is None or self.folder.is_gone():  # The folder may have been deleted during the rescan.
+        if record is None or self.folder.is_gone():  # it may have been deleted during the rescan
             return Change()
         change = change_of(contents, record)
         self._append(record)
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Whether `refresh` would probably find changes. This does not acquire the write lock."""
+        """Return whether `refresh` would probably find changes, without acquiring the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -261,30 +246,20 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write the files that the function `prepare` determines. Either all of the files change or none
-        (docs/files.md).
+        """Write the files that `prepare` determines: all of them or none (docs/files.md).
 
-        All writes use this method. `prepare` is called with the request and a context, in which it collects
-        the changes to files. If another process changes the site in the meantime, `prepare` is called again
-        with a new context. If `prepare` is fast enough, the second call happens while the write lock is held.
+        Return the new state, the result of `prepare`, and the commit id, "" if there is none, or "pending".
 
-        If a git command is running, the write waits until the command has finished, because the command could
-        overwrite the files. If the settings require that the git remote accepts each write, the write is
-        committed first, and is applied after the remote has accepted it.
-
-        Return the new state, the result of `prepare`, and the id of the commit. The id is "" if there is no
-        commit, and "pending" if the commit will be created later. Raises BusyError if `prepare` was slow and
-        the site had changed after each attempt. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any
-        error from `prepare`.
+        Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Return the arbiter, which asks the git remote to accept each write.
+        """Arbiter for writes, or None if the settings need no acceptance by the git remote.
 
-        Return None if the settings do not require that the remote accepts writes. Raises ReadOnlySiteError.
+        Raises ReadOnlySiteError.
         """
         make = self._parts.make_arbiter
         if make is None:
@@ -299,7 +274,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `write`, but do not ask the git remote first. For arbiters and merges only."""
+        """Write like `write`, without asking the git remote. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -309,7 +284,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write like `write`, but return the write's name in the commit queue, not the commit's id."""
+        """Write like `write`, but return the write's name in the commit queue as the third value."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -338,7 +313,7 @@ class Site:
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
-        """Return the changes that `write` would make, and the result of `prepare`. Raises the same errors."""
+        """Return the writes that `write` would make, and the result of `prepare`. Raises the same errors."""
         ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
@@ -351,9 +326,7 @@ class Site:
     def _try(
         self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
     ) -> Result:
-        """Call `attempt` with a new changeset, and with whether it is the last attempt. Retry if the site has
-        changed or a git command is running.
-        """
+        """Call `attempt`, and again if the site changes or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -388,14 +361,14 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply changes by other servers for this site, which have their own change logs."""
+        # Other servers for this site have their own change logs.
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files in a change, and add the change to the commit queue. Requires the write lock.
+        """Write the files of a change and queue its commit. Requires the write lock.
 
-        Return the change, for reports, and the write's name in the queue.
+        Return the change, and the write's name in the queue.
         """
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
@@ -409,7 +382,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Write files again if a git command has overwritten uncommitted writes. Requires the write lock.
+        """Repeat uncommitted writes that a git command has overwritten. Requires the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -417,17 +390,17 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # If another server has also written, keep the old `writes`, so that a rescan finds that write.
+            # If another server has also written, keep the old number, so that a rescan finds that write.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the written files. If a git command has already overwritten some, write them again first."""
+        """Read the written files. Repeat writes that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git prevents this now, it is done before the commit, or the failure is logged.
+            # Otherwise it is repeated before the commit, or the failure is logged.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -436,9 +409,7 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record and apply it. Store the document versions that it replaces, because merges may need
-        them later.
-        """
+        # Merges may need the replaced versions later.
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -449,13 +420,11 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images that have no resized variants (formats), or whose variants are not in
-        their document yet.
-        """
+        """Return the paths of images whose resized variants are missing or not in their document yet."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
-        """Finish or discard an interrupted write. Return the number of files that changed."""
+        """Finish or discard an interrupted write. Return the number of changed files."""
         self._journal.sweep()
         if self._journal.empty:
             return 0
@@ -466,10 +435,9 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set the function to call with each record. Call this after loading, before workers are forked.
+        """Set the function to call with each record, after loading and before workers are forked.
 
-        `committed` is called for each write that this process commits, with the write's name in the commit
-        queue and the id of the commit.
+        `committed` is called with a write's name in the commit queue and its commit id.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -487,7 +455,7 @@ class Site:
         self._replica.share(log)
 
     def current(self) -> State:
-        """Return the current state. It includes all writes to which any process has responded."""
+        """Return the current state, including all writes to which any process has responded."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -495,10 +463,9 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply the changes that other processes have made.
+        """Apply changes by other processes. If a record can't be read, rescan the files instead.
 
-        If a record can't be read, rescan the files instead. Raises BusyError if the write lock can't be
-        acquired for this rescan.
+        Raises BusyError if that needs the write lock and can't acquire it.
         """
         try:
             self._replica.catch_up()
@@ -513,16 +480,12 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan all files, because some records can't be read. Requires the write lock.
-
-        The result is appended to the change log for all workers, because it may include edits that are in no
-        record yet. If other workers can't read the same records, they also rescan the files.
-        """
-        with suppress(OSError):  # A killed writer may have left an interrupted write.
+        """Rescan all files, because some records can't be read. Requires the write lock."""
+        with suppress(OSError):  # a killed process may have left an interrupted write
             self._journal.recover()
         contents = self._contents
         record = None
-        with suppress(SchemaPending):  # The next refresh applies the changes.
+        with suppress(SchemaPending):  # the next refresh applies the changes
             record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
         if record is not None:
             log.warning(
@@ -530,26 +493,24 @@ class Site:
             )
             self._append(record)
         self._replica.skip()
-        # A rescan does not find the new resized variants of an image, because the image's file is unchanged.
+        # A rescan does not find new variants of an image, because the image's file is unchanged.
         scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Apply other processes' changes, unless this process is being replaced. Sweep the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Let new workers replace the workers that have used the change log until now.
+        """Replace the workers that use the change log by new workers, which are forked from this process.
 
-        Everything that this process has read is appended to the log as the next record. The new workers are
-        forked from this process. Return the change, for reports.
+        Return the change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # Called before the lock is acquired, because this is slow.
+            self.refresh()  # slow, so it comes before the lock
             wait_for_git(self.git, deadline)
             with suppress(SchemaPending), self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)
@@ -557,7 +518,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Ask for new workers if a large site must be read again. Return whether they were requested."""
+        """Request new workers if a large site must be read again. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -576,12 +537,10 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock. First apply other processes' changes, and finish or discard
-        interrupted writes.
-        """
+        """Context manager: hold the write lock, after applying other processes' changes and recovering."""
         with self._journal.writing():
             self._catch_up_locked()
-            with suppress(OSError):  # A read-only site can't be recovered.
+            with suppress(OSError):  # a read-only site can't be recovered
                 self._journal.recover()
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)

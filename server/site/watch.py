@@ -1,9 +1,4 @@
-"""File watcher that refreshes a site when its files change.
-
-Notifications from the operating system can be repeated, out of order or missing. Therefore a notification is
-only a hint that a path must be checked. Changes that happen before a watch starts are not reported, so all
-files are checked after each start. They are also checked at regular intervals.
-"""
+"""File watcher that refreshes a site when its files change."""
 
 import logging
 import os
@@ -22,22 +17,18 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-# Notifications are collected until none has arrived for this long, and are then processed together.
+# Notifications are processed together after a pause of this length.
 QUIET_MS = 10
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # The list of watched folders is checked at this interval.
-# watchfiles raises an error with this message for file names that are not UTF-8.
+POLL_INTERVAL_MS = 200  # for checking the list of watched folders
+# error message of watchfiles for file names that are not UTF-8
 DECODE_ERROR = "Unable to decode path"
 
 Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 
 
 class Watcher(Job):
-    """Job that refreshes a site when its files change.
-
-    Two threads wait for notifications from the operating system, store the reported paths as hints, and wake
-    the job. Waiting for notifications blocks, so it can't be done in the job itself.
-    """
+    """Job that refreshes a site when its files change."""
 
     name = "refresh"
     failure = "the site can't be refreshed; serving the last good state"
@@ -51,12 +42,12 @@ class Watcher(Job):
         self._polling = False  # whether the operating system can't watch the files
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
-        # the folders with content or content types at the last check, and those that have disappeared since
+        # Folders with content or content types at the last check, and those that have disappeared.
         self._there: set[str] = set()
         self._missing: set[str] = set()
-        self._patrol_at = 0.0  # when the next check of all files is due, in time.monotonic()
-        # 0, or if a check of all files has found a change: the time until which a notification about it must
-        # arrive
+        self._patrol_at = 0.0  # of the next check of all files, in time.monotonic()
+        # If a check of all files finds a change, a notification about it must arrive before this time. 0
+        # otherwise.
         self._doubt_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -71,9 +62,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Check the paths in the hints for changes. If there are no hints and a regular check is due, check
-        all files instead.
-        """
+        """Check the paths in the hints. Without hints, check all files if that is due."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -96,9 +85,7 @@ class Watcher(Job):
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
 
     def _note_missing_folders(self) -> None:
-        """Log when a folder with content or content types disappears, and when it exists again. Such a folder
-        can be on another disk, which can be unmounted.
-        """
+        # Such a folder can be on another disk, which can be unmounted.
         folders = {*self.site.roots, TYPES}
         there = {folder for folder in folders if (self.site.root / folder).is_dir()}
         for folder in sorted(self._there - there):
@@ -131,19 +118,17 @@ class Watcher(Job):
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
-                self._stop.wait(0.05)  # A folder was deleted; list the folders again.
-            except (OSError, RuntimeError) as error:  # watchfiles raises both of these.
+                self._stop.wait(0.05)  # a folder was deleted
+            except (OSError, RuntimeError) as error:  # watchfiles raises both
                 if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
-                self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
+                self._stop.wait(POLL_INTERVAL_MS / 1000)  # the next watch lists the folders again
 
     def _poll(self, error: Exception) -> None:
-        """Check all files at intervals, because the operating system can't watch the files. Return after a
-        while, so that watching can be tried again.
-        """
+        """Check all files at intervals, until watching should be tried again."""
         poll_s = self._timing.poll_s
-        with self._polling_lock:  # Usually both threads fail at the same time.
+        with self._polling_lock:  # both threads usually fail at the same time
             was_polling, self._polling = self._polling, True
         if not was_polling:
             log.warning(
@@ -155,9 +140,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders for changes. Return when the list of folders must be determined again, for example
-        because `folders` returns a different list from `watched`.
-        """
+        """Watch folders, until the list of folders must be determined again."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -181,12 +164,12 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                # A deleted folder is no longer watched, even if there is a new folder at its path.
+                # A deleted folder is no longer watched, even if a new one takes its place.
                 return
             if separate and any(map(os.path.isdir, changed)):
-                return  # One of these folders may be new.
+                return  # one of them may be a new folder
             if recursive and self.site.folder_problems != unread:
-                return  # A folder that could not be watched may have become readable.
+                return  # a folder may have become readable
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
@@ -232,18 +215,16 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch individually if the name of any file or folder is not UTF-8. If all names
-    are UTF-8, return an empty set.
+    """Return the folders to watch one by one, or an empty set if all file names are UTF-8.
 
-    watchfiles opens all folders in a watched folder, and fails if a name is not UTF-8. Therefore each
-    readable folder must then be watched without its subfolders.
+    watchfiles fails for a whole folder if a name in it is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
     for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
         if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            names.clear()  # The folder was already visited through a link.
+            names.clear()  # already visited through a link
         readable = [name for name in names if is_utf_8(name)]
         skipped |= len(readable) < len(names)
         names[:] = readable
@@ -251,7 +232,7 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. The watching threads add paths, and the job removes them."""
+    """Paths that may have changed. The watching threads add them and the job removes them."""
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _do_nothing
@@ -260,9 +241,9 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths that may have changed. None means that any path may have changed.
+        """Add paths that may have changed. None stands for all paths.
 
-        An empty collection means that no content file, but something else such as git's HEAD has changed.
+        An empty collection means that something else has changed, such as git's HEAD.
         """
         with self._lock:
             self._everything |= paths is None
@@ -271,7 +252,6 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Remove all hints. Return whether there were any, and the paths in them (None for all paths)."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
@@ -280,4 +260,4 @@ class _Hints:
 
 
 def _do_nothing() -> None:
-    """Placeholder for the function that wakes the job, until the job starts."""
+    pass

@@ -1,9 +1,4 @@
-"""The table of webhook deliveries, which is in the same database as the event log.
-
-Each function requires a connection with an open transaction. Times are Unix times in seconds.
-
-A delivery is open until it has succeeded or no further attempts will be made. After that, it is done.
-"""
+"""Table of webhook deliveries. All functions require an open transaction. Times are in seconds since 1970."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +20,7 @@ from server.events.webhooks.http_client import new_id
 MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
-)  # Deliveries that are done are deleted beyond these limits (per webhook).
+)  # for deliveries that are done, per webhook
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -34,11 +29,10 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery: an event (or several joined events), the attempts to send it, and the outcome of the last
-    attempt.
+    """Delivery of an event, or of several joined events, to one webhook.
 
-    - `document`: deliveries for the same document are sent in order. If it is "", the order does not matter.
-    - `first`, `last`: the numbers of the first and last event
+    - `document`: deliveries for the same document are sent in order, unless it is ""
+    - `first`, `last`: numbers of the first and last event
     - `body`: stored from the first attempt until the delivery is done
     """
 
@@ -62,9 +56,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """A webhook's status: the number of open deliveries, the time when the webhook was disabled, and the last
-    attempt.
-    """
+    """Number of a webhook's open deliveries, the time when it was disabled, and its last attempt."""
 
     waiting: int
     disabled: float | None
@@ -74,7 +66,6 @@ class WebhookStatus:
 def put(
     connection: Connection, name: str, document: str, event: Event, state: str, at: float, due: float
 ) -> None:
-    """Insert a delivery for an event."""
     row = (name, new_id(), document, pack(event), event.seq, event.seq, state, at, due, due - at)
     connection.execute(
         "INSERT INTO deliveries (webhook, id, document, event, first, last, state, made, due, wait)"
@@ -84,13 +75,12 @@ def put(
 
 
 def has_open(connection: Connection, name: str, document: str) -> bool:
-    """Return whether a webhook has an open delivery for a document."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` of a webhook's deliveries that are due, except the delivery numbers in `busy`."""
+    """Return up to `most` due deliveries of a webhook, except the numbers in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -99,9 +89,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return the time when a webhook's next delivery is due, ignoring the delivery numbers in `busy`. Return
-    None if no delivery is waiting.
-    """
+    """Return the time of a webhook's next delivery, except the numbers in `busy`, or None."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -111,12 +99,12 @@ def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float |
 
 
 def _sql_list(numbers: Iterable[int]) -> str:
-    # SQL lists can't be empty, so this one begins with a number that no delivery has.
+    # SQL lists can't be empty, and no delivery has the number 0.
     return ",".join(map(str, (0, *numbers)))
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Store that an attempt begins. Also store the body, so that retries send the same bytes."""
+    """Store the start of an attempt, and the body, so that retries send the same bytes."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
@@ -128,13 +116,13 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the outcome of an attempt: the status of the response and the error message."""
+    """Store the response status and the error message of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, so that the next delivery for the same document can be sent."""
+    """Mark a delivery as done, so that the next one for the same document can be sent."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -147,15 +135,12 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
 
 
 def give_up_all(connection: Connection, name: str, why: str) -> None:
-    """Mark all open deliveries to a webhook as failed. `why` is the reason."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return all open deliveries to a webhook except the newest ones, oldest first. `beyond` is the number of
-    newest deliveries to leave out.
-    """
+    """Return a webhook's open deliveries except the `beyond` newest ones, oldest first."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -164,22 +149,13 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Correct the due times of open deliveries after the clock was set back, so that no delivery waits longer
-    than was originally planned.
-
-    Deliveries that are queued behind other deliveries are corrected, too, because they keep their due times
-    while they are queued.
-    """
+    """Correct the due times after the clock was set back, so that no delivery waits longer than planned."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete old deliveries that are done.
-
-    A delivery is old if it was created more than RETENTION_S ago, or if it is not among the newest
-    MAX_DONE_DELIVERIES of its webhook.
-    """
+    """Delete deliveries that are done and beyond the limits RETENTION_S and MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -199,19 +175,17 @@ def newest(connection: Connection, names: Sequence[str], most: int) -> list[Deli
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """Return a webhook's deliveries for events after event number `since`, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """Return the delivery to a webhook with the id `webhook_id`, or None."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return a webhook's status."""
+    """Return the number of open deliveries, the time of being disabled, and the last attempt of a webhook."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"
@@ -224,18 +198,16 @@ def webhook_status(connection: Connection, name: str) -> WebhookStatus:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """Return the number of open deliveries for each webhook that has open deliveries."""
     statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
     return dict(connection.execute(statement).fetchall())
 
 
 def pack(event: Event) -> str:
-    """Serialize an event as JSON."""
     return json.dumps(asdict(event))
 
 
 def unpack(text: str) -> Event:
-    """Parse an event serialized by `pack`."""
+    """Parse an event that `pack` has serialized."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
     links = tuple((name, tuple(uids)) for name, uids in values.get("links", ()))
@@ -243,6 +215,5 @@ def unpack(text: str) -> Event:
 
 
 def delivery_of(row: tuple[Any, ...]) -> Delivery:
-    """Convert a table row to a delivery."""
     number, webhook, webhook_id, document, event, *rest = row
     return Delivery(number, webhook, webhook_id, document, unpack(event), *rest)

@@ -1,10 +1,4 @@
-"""Delivery of events to webhooks. Only one process of a server sends deliveries. If this process ends,
-another one takes over.
-
-The job queues events, renders bodies and stores outcomes. Each attempt runs in a separate thread, and the
-number of concurrent attempts is limited. The body is stored before the attempt, and the outcome after it, so
-retries send the same bytes with the same id. If the outcome could not be stored, the delivery is sent again.
-"""
+"""Delivery of events to webhooks by one process of a server. Each attempt runs in its own thread."""
 
 import logging
 import os
@@ -47,24 +41,24 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS_PER_WEBHOOK = 5  # concurrent attempts; only one if the webhook's last attempt failed
-MAX_CONCURRENT_ATTEMPTS = 40  # limit for all webhooks together, because each attempt uses a thread
-MAX_FAILING_ATTEMPTS = 20  # limit for attempts to webhooks whose last attempt failed
-BATCH_EVENTS = 500  # number of events queued per transaction
-SWEEP_INTERVAL_S = 600.0  # interval between deletions of old deliveries
-STOP_TIMEOUT_S = 4.0  # how long a stopping worker waits for running attempts
-COMMIT_TIMEOUT_S = 2.0  # how long a delivery waits until its write is committed
-SAME_MOMENT_S = 60.0  # A new webhook can receive earlier events, but none from longer ago than this.
+MAX_ATTEMPTS_PER_WEBHOOK = 5  # at a time; only one if the last attempt failed
+MAX_CONCURRENT_ATTEMPTS = 40  # of all webhooks, because each uses a thread
+MAX_FAILING_ATTEMPTS = 20  # to webhooks whose last attempt failed
+BATCH_EVENTS = 500  # queued per transaction
+SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
+STOP_TIMEOUT_S = 4.0  # for running attempts
+COMMIT_TIMEOUT_S = 2.0  # for the commit of a delivery's write
+SAME_MOMENT_S = 60.0  # a new webhook receives no events from longer ago than this
 MAX_EVENTS_OF_A_MOMENT = 1000  # limit for these earlier events
-GONE_STATUS = 410  # A response with this status disables the webhook.
-_MIN_CLOCK_JUMP_S = 1.0  # A larger change of the offset means that the clock was set.
+GONE_STATUS = 410  # disables the webhook
+_MIN_CLOCK_JUMP_S = 1.0  # if the offset changes by more, the clock was set
 
-Render = Callable[[Event, bool], bytes]  # parameters: the event, and whether to include drafts
+Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The delays between the attempts for a delivery, and the timeout for each attempt, in seconds."""
+    """Delays between the attempts of a delivery, and the timeout of each attempt, in seconds."""
 
     steps: Sequence[float] = BACKOFFS_S
     timeout: float = TIMEOUT_S
@@ -72,18 +66,16 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt to send a delivery, which is in progress."""
+    """An attempt in progress."""
 
     delivery: Delivery
     webhook: Webhook
 
 
 class Deliverer(Job):
-    """Job that sends deliveries to the webhooks of the site at `root`. `render` creates the body for a
-    delivery.
+    """Job that sends deliveries to a site's webhooks. `render` creates the bodies.
 
-    The event database stores a cursor (the last queued event) for each webhook, so deliveries continue after
-    a crash.
+    A stored cursor for each webhook lets deliveries continue after a crash.
     """
 
     name = "deliver"
@@ -108,7 +100,7 @@ class Deliverer(Job):
         self._outcomes: list[tuple[_Attempt, Outcome]] = []  # finished, but not stored yet
         self._failing: set[str] = set()  # webhooks whose last attempt failed
         self._last_state: tuple[object, ...] = ()  # settings and the log's mark at the last run
-        self._next_due: float | None = 0.0  # when the next delivery is due
+        self._next_due: float | None = 0.0  # of the next delivery
         self._offset = 0.0  # wall clock minus monotonic clock, at the last run
         self._swept_at = 0.0
         self._warned: set[str] = set()
@@ -117,10 +109,7 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events, and start attempts that are due.
-
-        If a site has several servers, only one of them delivers.
-        """
+        """Store outcomes, queue events, and start due attempts, if this server is the one that delivers."""
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()
@@ -133,9 +122,6 @@ class Deliverer(Job):
         return self._timing.deliver_s
 
     def _acquire_lock(self) -> bool:
-        """Acquire the lock for deliveries. Return False if another process holds the lock, or if the lock
-        can't be created.
-        """
         try:
             self._lock.path.parent.mkdir(mode=0o700, exist_ok=True)
             return self._lock.acquire()
@@ -143,7 +129,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S until the current attempts have finished, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S for the current attempts, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._busy and time.monotonic() < deadline:
             self._collect(0.05)
@@ -165,7 +151,6 @@ class Deliverer(Job):
             log.warning("%s", line)
 
     def _collect(self, seconds: float = 0.0) -> None:
-        """Collect the outcomes of finished attempts. Wait up to `seconds` for the first of them."""
         try:
             found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
@@ -180,7 +165,7 @@ class Deliverer(Job):
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
-        if not self._database.leads():  # A different machine delivers, with a different clock.
+        if not self._database.leads():  # another machine delivers, with its own clock
             self._last_state, self._offset = (), 0.0
             return
         state = (settings, self._database.mark())
@@ -200,9 +185,7 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Return whether the stored due times do not match this machine's clock. The reason is that the clock
-        was set after the due times were computed, or that a different machine computed them.
-        """
+        # Otherwise, the clock was set, or another machine computed the stored due times.
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:
@@ -221,9 +204,7 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store the outcomes of attempts and the changed settings of webhooks, and queue new events. Return
-        whether more events remain to be queued.
-        """
+        """Store outcomes and changed webhooks, and queue new events. Return whether more events remain."""
         with self._writing() as connection:
             self._store_outcomes(connection)
             adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
@@ -287,10 +268,7 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts for a webhook may start now.
-
-        The number is limited, so that a slow receiver does not delay the deliveries to other webhooks.
-        """
+        """Return how many more attempts for a webhook may start now."""
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:
@@ -301,7 +279,7 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now. Webhooks with the fewest running attempts come first."""
+        """Return the deliveries to attempt now, first those of webhooks with the fewest running attempts."""
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -321,9 +299,7 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries, and start an attempt to send each of them. If a delivery must wait
-        until its write is committed, postpone it.
-        """
+        """Store the bodies of deliveries and start attempts, or postpone them to wait for a commit."""
         if not chosen:
             return
         bodies = [
@@ -346,12 +322,7 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return the body of a delivery. It is rendered before the first attempt, and all retries send the
-        same body.
-
-        Returns None if the delivery must wait until its write is committed, and b"" if the body can't be
-        rendered.
-        """
+        """Return a delivery's body, None if it must wait for a commit, or b"" if it can't be rendered."""
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
@@ -374,7 +345,7 @@ class Deliverer(Job):
         return event
 
     def _post(self, attempt: _Attempt, body: bytes, allowed: Sequence[str]) -> None:
-        """Make one attempt to send a delivery, and report the outcome. This method raises no errors."""
+        # An attempt must always report its outcome.
         delivery = attempt.delivery
         try:
             at = self._clock.time()
@@ -396,21 +367,13 @@ class Deliverer(Job):
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
-    """Return whether a delivery should wait until the event's write is committed, so that the body can
-    contain the commit.
-    """
+    # With a commit, the body can contain its id.
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved. Deliveries to a new webhook start after
-    this event.
-
-    A user may save site.yaml and edit content at the same moment. Such edits may be logged before a server
-    reads the new settings, but should still be delivered to the new webhook. If site.yaml was saved long ago,
-    only events from the last SAME_MOMENT_S are delivered.
-    """
+    """Return the number of the last event before site.yaml was saved, after which a new webhook starts."""
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

@@ -1,10 +1,4 @@
-"""HTTP client for webhooks. It signs requests, and limits the duration of each request even if the receiver
-misbehaves.
-
-The client checks the receiver's IP address before it connects, and http.client uses the resulting connection.
-One deadline applies to the whole request and response, because the timeouts in HTTP libraries restart with
-each byte.
-"""
+"""HTTP client for webhooks, which signs requests and checks the receiver's IP address."""
 
 import hmac
 import io
@@ -30,32 +24,26 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # length of new secrets
+SECRET_BYTES = 32  # of new secrets
 
 
 def new_secret() -> str:
-    """Return a new random secret. It consists of `whsec_` and base64."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_id() -> str:
-    """Return a new delivery id. It consists of `msg_` and 24 random characters."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a request, computed with one secret. The signature consists of `v1,` and the
-    HMAC-SHA256 in base64.
-    """
+    """Return a signature of a request with one secret: `v1,` and the HMAC-SHA256 in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
-    """Return the headers that the Standard Webhooks specification requires, with one signature for each
-    secret.
-    """
+    """Return the headers of the Standard Webhooks specification, with a signature for each secret."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -67,10 +55,9 @@ def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -
 
 Address = IPv4Address | IPv6Address
 _NAT64 = ip_network("64:ff9b::/96")
-_GLOBAL_UNICAST = ip_network("2000::/3")  # The only IPv6 block allocated to public networks.
+_GLOBAL_UNICAST = ip_network("2000::/3")  # the only IPv6 block of public networks
 # Forbidden blocks, from IANA's registries of special-purpose and multicast addresses as of 2025. Python's
-# `is_global` is not used: its result depends on the Python version, and it allows some special-purpose
-# blocks.
+# `is_global` depends on the Python version and allows some of them.
 _RESERVED = tuple(
     ip_network(block)
     for block in (
@@ -99,14 +86,13 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
+    """Raised if webhooks may not connect to any of a host's IP addresses."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to the first permitted IP address of a host that accepts the connection.
+    """Connect to the first permitted IP address that accepts the connection. `deadline` is a monotonic time.
 
-    Hosts in `allowed` may have private IP addresses. `deadline` is a monotonic time. Raises RefusedAddress
-    and OSError.
+    Hosts in `allowed` may have private addresses. Raises RefusedAddress and OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -127,7 +113,7 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the seconds until a deadline. Raises TimeoutError if the deadline has passed."""
+    """Return the seconds until a deadline. Raises TimeoutError if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -135,10 +121,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public.
-
-    If an IPv6 address contains IPv4 addresses, these must also be public.
-    """
+    """Return whether an IP address is public, including IPv4 addresses inside it."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -159,7 +142,7 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
 
 
 def _lookup(host: str, port: int, deadline: float) -> list[str]:
-    """Resolve a host name. The lookup runs in a thread, because a lookup that hangs can't be cancelled."""
+    # A lookup that hangs can't be cancelled, so it runs in a thread.
     with suppress(ValueError):
         return [str(ip_address(host))]
     addresses: list[str] = []
@@ -185,14 +168,14 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
 # --- http client ----------------------------------------------------------------------------------
 
 TIMEOUT_S = 15.0
-MAX_RESPONSE_BYTES = 65_536  # The rest of a longer response is not read.
+MAX_RESPONSE_BYTES = 65_536  # the rest is not read
 MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # limits for a stored error and for a line in the log
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request: the status of the response (0 if there was none), and an error message.
+    """Outcome of a request. `status` is 0 without a response.
 
     `retry_after` is the delay in seconds that the receiver requested.
     """
@@ -214,10 +197,9 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request, and return the outcome. This function raises no errors.
+    """Send a POST request without following redirects, and return the outcome. It raises no errors.
 
-    The URL must have been checked with `config.webhooks.check_url`. Hosts in `allowed` may have private IP
-    addresses. Redirects are not followed.
+    Check the URL with `config.webhooks.check_url` first.
     """
     began = time.monotonic()
     try:
@@ -233,9 +215,6 @@ def send(
 
 
 def _on_one_line(text: str) -> str:
-    """Convert a string from a receiver to a form that can be logged: truncated, on one line, and without
-    control characters.
-    """
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
 
@@ -245,7 +224,6 @@ def _reason_of(error: Exception) -> str:
 
 
 def brief(error: str) -> str:
-    """Truncate an error message so that it fits on one line in the log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 
@@ -274,7 +252,7 @@ def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
     return _context().wrap_socket(plain, server_hostname=host)
 
 
-# Saves about 50 ms per delivery over TLS, for reading the system's certificates.
+# Saves 50 ms per delivery over TLS, for reading the system's certificates.
 @lru_cache(maxsize=1)
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()
@@ -286,7 +264,7 @@ def _target(url: str) -> str:
 
 
 def _read(response: HTTPResponse, url: str) -> Outcome:
-    """Return the outcome for a response. Errors while reading the response body are ignored."""
+    # Errors while reading the response body do not matter.
     text = b""
     with suppress(OSError, HTTPException, ValueError):
         text = response.read(MAX_RESPONSE_BYTES)
@@ -302,7 +280,7 @@ def _read(response: HTTPResponse, url: str) -> Outcome:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header, which is a number or a date, into seconds."""
+    """Parse a Retry-After header, a number or a date, into seconds."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -315,7 +293,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """The part of the socket interface that http.client uses, with one deadline for all calls."""
+    """The socket methods that http.client uses, with one deadline for all calls."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -332,7 +310,7 @@ class _Channel:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Raw input stream for received data, with a deadline."""
+    """Input stream for received data, with a deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -358,10 +336,9 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a delivery's body to a webhook, signed with `secrets`. `webhook` must be a result of
-    `config.webhooks.resolve_environment`.
+    """Send a signed delivery to a webhook from `config.webhooks.resolve_environment`.
 
-    `event` is the event's kind, for the header X-Strapi-Event. `at` is the time that the signature contains.
+    `event` is the kind for the header X-Strapi-Event. `at` is the signed time.
     """
     headers = {
         **webhook.headers,

@@ -8,10 +8,9 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Return whether a webhook receives an event.
+    """Return whether a webhook receives an event. It never receives hidden ones.
 
-    A webhook receives the event site.update if it would have received at least one of the joined events.
-    Webhooks never receive hidden events.
+    It receives site.update if it would receive at least one of the joined events.
     """
     if event.hidden:
         return False
@@ -32,10 +31,7 @@ def concerns(webhook: Webhook, event: Event) -> bool:
 
 
 def _matches_type(webhook: Webhook, uid: str) -> bool:
-    """Return whether a webhook receives events for a content type.
-
-    Any content type can use a component, so events for components always match.
-    """
+    # Any content type can use a component.
     return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
 
 

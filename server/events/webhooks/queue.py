@@ -1,8 +1,4 @@
-"""The queue of deliveries. It contains each event once for each webhook that receives the event.
-
-Deliveries and the webhook's cursor (the last queued event) are stored in the same transaction, so no event is
-lost or queued twice if the process is killed. Each function requires a connection with an open transaction.
-"""
+"""Queue of webhook deliveries. All functions require an open transaction."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -27,16 +23,14 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
-MAX_QUEUED_DELIVERIES = 10_000  # limit per webhook
-MAX_BURST_DEBOUNCES = 10  # A burst is delivered after at most this many times the setting `debounce`.
+MAX_QUEUED_DELIVERIES = 10_000  # per webhook
+MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times the setting `debounce`
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the current settings. For a new webhook, delivery starts after the event number
-    that the function `last` returns.
+    """Store the webhooks from the settings. New ones start after the event number from `last`.
 
-    If a webhook was removed or switched off in the settings, its open deliveries are deleted. If the settings
-    of a disabled webhook have changed, the webhook is enabled again.
+    A disabled webhook with new settings is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -56,29 +50,25 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook again, starting after event number `last`. Return whether the webhook was
-    disabled.
-    """
+    """Enable a disabled webhook after event number `last`. Return whether it was disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
 
 def disable(connection: Connection, name: str, at: float, why: str) -> None:
-    """Disable a webhook, and mark its open deliveries as failed. `why` is the reason."""
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
     give_up_all(connection, name, why)
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Return the cursor for each enabled webhook: the number of the last event that was queued for it."""
+    """Return the number of the last queued event of each enabled webhook."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue deliveries to a webhook for `events`, which must be the events after the webhook's cursor.
+    """Queue deliveries of `events`, which must follow the webhook's cursor.
 
-    If more than MAX_QUEUED_DELIVERIES are waiting, the oldest deliveries are dropped. Return the number of
-    dropped deliveries.
+    Return the number of the oldest deliveries dropped because of MAX_QUEUED_DELIVERIES.
     """
     if not events:
         return 0
@@ -100,9 +90,7 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue a delivery for an event. If the webhook has the setting `debounce`, add the event to a burst of
-    joined events instead.
-    """
+    """Queue a delivery of an event, or add the event to a burst if the webhook has `debounce`."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -126,9 +114,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst that also includes the given event. A burst is a site.update event that counts the
-    events joined in it. If `burst` is None, start a new burst.
-    """
+    """Return a burst, which counts joined events, with one more event. None starts a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -160,10 +146,9 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue all deliveries for events after event number `since` again. If an event in `events` has no
-    delivery, create one.
+    """Queue the deliveries of events after number `since` again, and new ones for events that have none.
 
-    Returns the number of queued deliveries.
+    Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
     delivered = {seq for delivery in found for seq in range(delivery.first, delivery.last + 1)}
@@ -175,9 +160,7 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue a delivery again, unless it is still pending. Return the delivery, or None if the delivery id is
-    unknown.
-    """
+    """Queue a delivery again, unless it is open. Return it, or None if its id is unknown."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -185,7 +168,7 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again, with the same id. Return False if the delivery is still open."""
+    """Queue a delivery again with the same id. Return False if it is still open."""
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

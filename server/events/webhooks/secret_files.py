@@ -1,8 +1,6 @@
-"""Files with generated webhook secrets. For example, `.bifolio/webhooks/deploy.secret` contains the secret
-for the webhook `deploy`. Only the site's owner can read these files.
+"""Files with generated webhook secrets, such as `.bifolio/webhooks/deploy.secret` for the webhook `deploy`.
 
-The first line contains the signing secret. After a rotation, a second line contains the previous secret, and
-the time until which requests are signed with both secrets.
+After a rotation, the second line contains the previous secret and when it expires.
 """
 
 import os
@@ -15,15 +13,14 @@ from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 
-OVERLAP_S = 24 * 3600.0  # how long requests are signed with the previous secret as well
+OVERLAP_S = 24 * 3600.0  # how long the previous secret signs requests, too
 _FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets with which a webhook's requests are signed at the time `at`.
+    """Return the secrets that sign a webhook's requests at a time.
 
-    The secrets come from the settings. If the settings contain no secrets, they come from the generated file.
-    Raises SetupError if the file can't be used.
+    Raises SetupError if its file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -33,10 +30,9 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook and return it. For OVERLAP_S seconds, requests are signed with the
-    old secret, too.
+    """Generate a new secret for a webhook. The old one signs requests, too, for OVERLAP_S seconds.
 
-    Raises SetupError if the file can't be used, or if the webhook's secret comes from the settings.
+    Raises SetupError if the file can't be used, or the secret comes from the settings.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -55,9 +51,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return the secrets in a webhook's file, each with its expiry time. The first secret does not expire. If
-    the file is missing, create it with a new secret.
-    """
+    """Return the secrets in a webhook's file with their expiry times. Create the file if it is missing."""
     try:
         path = _path(root, name)
         if not path.exists():

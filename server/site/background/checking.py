@@ -1,10 +1,4 @@
-"""Background search for problems in other files that were caused or resolved by a change to one file.
-
-For example, if a document was deleted, relations to the document have no target. If a second file is added
-that contains the same document, one of the two files has a problem. Most changes have no such effects, so
-only the changed documents are checked. If a document was added or deleted, all documents are searched for
-relations to it. In a large site, this search is slow, so it runs in a separate process.
-"""
+"""Background search for problems that a change to one file has caused or resolved in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -33,22 +27,18 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # If at most this many documents have changed, they are checked in this process.
-# If a site has at most this many versions of documents, it is checked in this process, which takes up to 60
-# ms.
+MAX_LOCAL_DOCUMENTS = 200  # up to this number of changed documents, they are checked in this process
+# Up to this number of versions, a site is checked in this process, which takes up to 60 ms.
 MAX_LOCAL_VERSIONS = 2_000
-# If a site has more versions of documents than this, only the changed documents are checked.
+# Above this number of versions, only the changed documents are checked.
 MAX_COMPARED_VERSIONS = 50_000
 PROCESS_TIMEOUT_S = 60.0
 
-Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, resolved problems
+Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, resolved problems)
 
 
 class CheckChanges(Job):
-    """Job that reports problems that changes have caused or resolved in other files.
-
-    After a change, the job waits until the site has not changed for one interval. Then it runs.
-    """
+    """Job that reports problems in other files after a change, once the site is unchanged for an interval."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -59,10 +49,6 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Find the problems that were caused or resolved since the last check, and report them.
-
-        If the site has changed within the last interval, do nothing.
-        """
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
         if is_at_rest and snapshot is not before:
@@ -74,9 +60,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return two lists of problems that involve several documents: the problems that exist only in the
-    snapshot `after`, and the problems that exist only in the snapshot `before`.
-    """
+    """Return the new and the resolved problems between documents, comparing two snapshots."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -86,17 +70,16 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        pack = partial(_pack, (before, removed), (after, added))  # No variable may refer to the packed data.
+        pack = partial(_pack, (before, removed), (after, added))  # no variable may refer to the packed data
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)
 
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and the difference between them, serialized for another process.
+    """Two snapshots and their difference, serialized for another process.
 
-    If both snapshots have the same schema, `before` is None, because the older snapshot can be computed from
-    `after`.
+    If both have the same schema, `before` is None, because it can be computed from the rest.
     """
 
     before: PackedSnapshot | None
@@ -113,12 +96,6 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Deserialize two snapshots, and call `_find_problems` with them. This function runs in a separate
-    process.
-
-    If both snapshots have the same schema, the older snapshot is computed from the newer snapshot and the
-    changed documents.
-    """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
     schema = change.before.schema if change.before else new.schema
@@ -152,16 +129,15 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
 ) -> Problems:
-    """Return the new problems and the resolved problems between documents in two snapshots.
+    """Return the new and the resolved problems between documents in two snapshots.
 
-    Each snapshot is passed together with the document versions that exist only in this snapshot. These
-    versions are checked. All documents that refer to a key in `moved` are checked, too. `moved` contains the
-    keys of documents that were added or deleted.
+    Each snapshot comes with the versions that only it contains. `moved` are the keys of added and deleted
+    documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
-    # The old files no longer exist, so the positions of their problems are unknown.
+    # The old files no longer exist, so the positions are unknown.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))

@@ -1,6 +1,4 @@
-"""Background jobs for a site: applying other workers' changes, committing, resizing images, and
-cleaning up.
-"""
+"""Background jobs for a site: applying other workers' changes, committing, resizing, and cleaning up."""
 
 import logging
 from collections.abc import Mapping
@@ -14,10 +12,9 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job in each worker that applies the changes that other workers have appended to the change log.
+    """Job in each worker that applies other workers' changes.
 
-    Some changes must be included in every response. If this job has not applied such a change yet, the next
-    request applies it first.
+    The next request applies those that every response must include, if it comes first.
     """
 
     name = "follow-log"
@@ -33,7 +30,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits writes which were not committed while their requests were being processed."""
+    """Job that commits writes that their requests have not committed."""
 
     name = "commit"
     failure = "writes can't be committed"
@@ -48,9 +45,7 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused data in `.bifolio/`: resized variants of images (formats), and expired
-    sessions.
-    """
+    """Job that deletes unused image variants and expired sessions from `.bifolio/`."""
 
     name = "sweep"
     failure = "unused files can't be deleted from .bifolio/"
@@ -67,11 +62,7 @@ class SweepState(Job):
 
 
 class ScalePictures(Job):
-    """Job that creates the resized variants (formats) of images that were copied into content/uploads/.
-
-    The job searches for images without resized variants only after a change to the site's media, or to the
-    folder that contains the variants.
-    """
+    """Job that creates the resized variants of images that were copied into content/uploads/."""
 
     name = "scale"
     failure = "images without resized variants can't be listed"
@@ -79,7 +70,7 @@ class ScalePictures(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        # the media when all images last had resized variants
+        # The media when all images last had their variants.
         self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 
@@ -97,6 +88,6 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # An image that is being uploaded is skipped.
+        if not site.unscaled():  # an image that is being uploaded is skipped
             self._complete_media = media
         return self._pause_s

@@ -1,9 +1,4 @@
-"""Calls of functions in a separate process, so that slow functions do not block requests.
-
-The process is started as a new program instead of being forked. If a process with several threads were
-forked, the child process could contain locks that no thread would ever release. For this to work, the
-function must be defined at module level, and its arguments are pickled.
-"""
+"""Calls of functions in a separate process, so that slow functions do not block requests."""
 
 import gc
 import os
@@ -23,15 +18,13 @@ from server.storage.helper_processes import forget_helper, start_helper
 
 Result = TypeVar("Result")
 NICENESS = 10
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The new process imports the package from here.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # to import this package in the new process
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Call a function in a separate process that has a lower priority. Return the function's result.
+    """Call a module-level function in a separate process with a lower priority, and return its result.
 
-    The function must be defined at module level. If the caller keeps no reference to an argument, such as a
-    packed snapshot, the argument's memory is freed as soon as it was sent. Raises TimeoutError after
-    `timeout_s` seconds, and ChildProcessError if the function fails.
+    Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = start_helper(
@@ -47,7 +40,7 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
     timer.daemon = True
     timer.start()
     try:
-        with suppress(BrokenPipeError):  # The process has ended, which is detected below.
+        with suppress(BrokenPipeError):  # the process has ended, which is detected below
             pickle.dump((work, arguments), process.stdin, protocol=5)
             process.stdin.close()
         del arguments
@@ -70,15 +63,15 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
 
 def _main() -> None:
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # Text that the function prints must not be mixed into the result.
+    # Output of the function must not be mixed into the result.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()
-    gc.disable()  # The process exits soon, so collecting garbage is not worth the time.
+    gc.disable()  # the process exits soon
     try:
         work, arguments = pickle.load(sys.stdin.buffer)
-    except (EOFError, pickle.UnpicklingError):  # The parent process has ended.
+    except (EOFError, pickle.UnpicklingError):  # the parent process has ended
         sys.exit(1)
     with suppress(BrokenPipeError), results:
         pickle.dump(work(*arguments), results)

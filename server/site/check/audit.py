@@ -1,4 +1,4 @@
-"""Input for the checks of a site: the site's documents, and the files in its folders."""
+"""Input for checks: the site's documents, and the files in its folders."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +28,9 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents in a site and the files in its folders, as input for checks. Each part is computed when
-    it is first used.
+    """A site's documents and files as input for checks.
 
-    `texts` contains the texts of files that are open in an editor and not saved yet, by path. They are used
-    instead of the files on disk.
+    `texts` contains unsaved texts from an editor, by path. They replace the files on disk.
     """
 
     root: Path
@@ -51,20 +49,13 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Return which document each file should contain according to its path.
-
-        A claim consists of the content type, the name, the locale and the status. Files that belong to no
-        content type are omitted.
-        """
+        """Document that each file should contain according to its path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Return the keys of all documents for which a file with a matching name exists.
-
-        The file itself may be unreadable.
-        """
+        """Keys of the documents whose files exist. The files may be unreadable."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -73,7 +64,6 @@ class Audit:
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
     def limited(self, paths: Collection[str]) -> "Audit":
-        """Return an audit in which only the files at `paths` are claims and documents."""
         audit = Audit(self.root, self.settings, self.snapshot)
         claims = {path: claim for path, claim in self.claims.items() if path in paths}
         documents = {path: document for path, document in self.documents.items() if path in paths}
@@ -82,9 +72,7 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Return the documents in files that can't be served. Each document contains only the values that can
-        be read.
-        """
+        """Documents from files that can't be served, each with only the values that can be read."""
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], self.parsed(path)
@@ -96,9 +84,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Return which documents and media files were renamed, either in past commits or in git's index. The
-        renames are returned by the old key.
-        """
+        """Renames of documents and media files in past commits and git's index, by old key."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -109,9 +95,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Return the words with which relations can refer to documents and media files, by uid of the content
-        type.
-        """
+        """Words with which relations can refer to documents and media files, by uid of the content type."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -121,18 +105,11 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in the file at `path`. `at` contains the keys that lead to the
-        value.
-
-        If the value is missing, return the position of the nearest enclosing value.
-        """
+        """Return the position of a value in a file, or of the nearest enclosing value."""
         return nearest(self.parsed(path)[1], at)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return the values in a document file, and their positions.
-
-        Both are empty if the file can't be read or parsed.
-        """
+        """Return the values in a document file and their positions, both empty if it is unreadable."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:
@@ -146,5 +123,4 @@ class Audit:
 
 
 def is_upload(path: str) -> bool:
-    """Whether a file is a media file or the description of a media file."""
     return path.startswith(f"{UPLOADS}/")

@@ -1,4 +1,4 @@
-"""Changes of the files in a site since a branch began, including changes that are not committed."""
+"""Changes to a site's files since a branch began, including uncommitted changes."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -23,12 +23,12 @@ from server.storage.git.uncommitted import changed_paths
 from server.storage.media import media_key
 from server.storage.read import decode, parse
 
-MAX_CHANGED_FILES = 1000  # After more changes, the whole site is checked.
+MAX_CHANGED_FILES = 1000  # with more changes, the whole site is checked
 
 
 @dataclass(frozen=True, eq=False)
 class BranchChanges:
-    """The files that are different from the commit at which a branch began. `base` is this commit."""
+    """Files that differ from `base`, the commit at which a branch began."""
 
     root: Path
     base: str
@@ -36,18 +36,17 @@ class BranchChanges:
 
     @property
     def affects_everything(self) -> bool:
-        """Whether all files must be checked, because settings or schemas have changed, or very many files."""
+        """Whether all files must be checked: settings or schemas, or very many files, have changed."""
         is_configured = any(p == SETTINGS or p.startswith(f"{TYPES}/") for p in self.paths)
         return is_configured or len(self.paths) > MAX_CHANGED_FILES
 
     @cached_property
     def gone(self) -> frozenset[str]:
-        """The paths of deleted files, including the old paths of renamed files."""
         return frozenset(path for path in self.paths if not os.path.lexists(self.root / path))
 
     @cached_property
     def old_texts(self) -> Mapping[str, str]:
-        """The texts before the change, by path. New files and media files are omitted."""
+        """Texts before the changes, by path, without new files and media files."""
         paths = sorted(path for path in self.paths if not is_upload(path) and "\n" not in path)
         blobs = read_blobs(self.root, [f"{self.base}:./{path}" for path in paths])
         texts = {}
@@ -59,10 +58,7 @@ class BranchChanges:
         return {path: text for path, text in texts.items() if text}
 
     def old_keys(self, layout: Layout) -> Iterator[Key]:
-        """Yield the keys that the changed documents and media files had before.
-
-        Some of them may still exist.
-        """
+        """Yield the old keys of the changed documents and media files. Some may still exist."""
         for path in self.paths:
             if is_upload(path):
                 yield MEDIA, media_key(path) or ""
@@ -72,7 +68,7 @@ class BranchChanges:
                 yield claim.type.uid, _written_id(path, text) or claim.document_id
 
     def old_anchors(self) -> Mapping[str, frozenset[str]]:
-        """Return the folded anchors that changed Markdown files had before, by path."""
+        """Return the folded anchors in changed Markdown files before the changes, by path."""
         texts = {path: text for path, text in self.old_texts.items() if path.endswith(MARKDOWN)}
         return {path: read_prose(_body(text), 1).anchors for path, text in texts.items()}
 
@@ -95,9 +91,9 @@ def _body(text: str) -> str:
 
 
 def changes_since(root: Path, name: str) -> BranchChanges:
-    """Return the changes since the current branch and the branch or commit `name` diverged.
+    """Return the changes since HEAD diverged from a branch or commit, including untracked files.
 
-    Files that git does not track yet are included. Raises SetupError.
+    Raises SetupError.
     """
     if git_folder(root) is None:
         raise SetupError("--changed", None, "this site is not in a git repository", "check the whole site")

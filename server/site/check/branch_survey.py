@@ -1,8 +1,4 @@
-"""Check of the changes on a branch: problems in changed files, and problems that the changes cause elsewhere.
-
-The result is the part of a full check that concerns the changes, but unchanged documents are not checked
-again. References in unchanged files are found with `git grep` for the names of what was removed.
-"""
+"""Check of the changes on a branch: problems in changed files, and those that they cause elsewhere."""
 
 import re
 from collections.abc import Iterator
@@ -34,13 +30,11 @@ from server.site.problems import find_contested
 from server.site.site import Site
 
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
-_DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # These are not called for unchanged documents.
+_DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for unchanged documents
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check the changes on a branch. If settings or schemas have changed, or very many files, check all files
-    of the site.
-    """
+    """Check the changes on a branch, or all files if settings, schemas or very many files have changed."""
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -59,9 +53,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of all files that may be other versions of the documents in
-    them.
-    """
+    """Return the paths of changed files and of other versions of their documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -74,7 +66,6 @@ def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
 
 
 def _stem(path: str) -> str:
-    """Return a path without everything after the first dot in the file name, such as a locale."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{name.partition('.')[0]}"
 
@@ -104,10 +95,7 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document may have the same unique value as another document.
-
-    Only the columns of unique attributes are read, which is fast.
-    """
+    """Return whether a changed document may share a unique value with another document."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -143,19 +131,16 @@ def _has_unique(schema: Schema, type_: Type, seen: frozenset[str] = frozenset())
 
 
 def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the missing targets of changed documents."""
     broken = (document for document in audit.broken if document.path in changes.paths)
     changed: list[Document] = [d for path, d in audit.documents.items() if path in changes.paths]
     yield from dangling(joined, audit.parsed, [*changed, *broken])
 
 
 def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the relations and links in unchanged documents to what the changes have removed: documents, media
-    files, and headings.
-    """
+    """Yield broken relations and links in unchanged documents to what the changes have removed."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
     gone = _gone_targets(audit, changes)
-    # A relation can be written in several ways, but each of them contains the last part of the id.
+    # Each spelling of a relation contains the last part of the id.
     names = {basename(path) for path in gone} | {re.split("--|/", key)[-1] for _, key in removed}
     words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths

@@ -1,6 +1,4 @@
-"""Check that the content of media files in a bucket exists. The check covers all media files whose content is
-stored in a bucket.
-"""
+"""Check that the media files in a bucket exist."""
 
 from collections.abc import Iterator
 
@@ -14,7 +12,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def missing_objects(site: Site) -> Iterator[Problem]:
     """Yield a problem for each media file whose object in the bucket is missing or has the wrong size.
 
-    All objects in the bucket are listed, with one request per thousand objects. Raises BucketError.
+    Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

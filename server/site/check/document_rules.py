@@ -1,7 +1,4 @@
-"""Rules for single documents: links, images, headings, deprecated attributes, and the rules in schemas.
-
-Each function checks one document for one rule. Editors call `check_text` while a document is being edited.
-"""
+"""Rules for single documents: links, images, headings, deprecated attributes, and rules in schemas."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,10 +19,7 @@ from server.site.check.page import Page
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A document to check: its page, and its values.
-
-    `document` is None if the text of the page is not valid. Then only the rules for prose are applied.
-    """
+    """A document to check. If its text is not valid, `document` is None and only the prose is checked."""
 
     page: Page
     document: Document | None
@@ -40,7 +34,7 @@ def _broken_links(subject: Subject) -> Iterator[Problem]:
 
 
 def _missing_alts(subject: Subject) -> Iterator[Problem]:
-    """Yield a problem for each image without alternative text. In HTML, an empty `alt` is allowed."""
+    # In HTML, an empty `alt` is allowed.
     for passage in subject.page.passages:
         for link in passage.prose.links:
             if link.kind == "image" and link.alt is None:
@@ -53,10 +47,7 @@ def _missing_alts(subject: Subject) -> Iterator[Problem]:
 
 
 def _heading_jumps(subject: Subject) -> Iterator[Problem]:
-    """Yield a problem for each heading that is more than one level below the previous heading.
-
-    The first heading may have any level, because the page's template contains the headings above it.
-    """
+    # The first heading may have any level: the page's template contains the headings above it.
     path = subject.page.path
     for passage in subject.page.passages:
         before = 6
@@ -73,7 +64,6 @@ def _heading_jumps(subject: Subject) -> Iterator[Problem]:
 
 
 def _deprecated_attributes(subject: Subject) -> Iterator[Problem]:
-    """Yield a problem for each value of a deprecated attribute."""
     document, types = subject.document, subject.page.schema.with_deprecated
     if document is None or document.type.uid not in types:
         return
@@ -93,7 +83,7 @@ def _deprecated_in(type_: Type, values: Any, at: KeyPath) -> Iterator[tuple[KeyP
 
 
 def _content_rules(subject: Subject) -> Iterator[Problem]:
-    """Yield a problem for each value that breaks a rule in `options.rules`. Drafts may be incomplete."""
+    # Drafts may be incomplete.
     document = subject.document
     if document is None or not document.type.rules:
         return
@@ -117,8 +107,9 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the values to which a path of attribute names leads. A missing component has no values, except
-    that a value in it counts as missing if the component is not in a list.
+    """Yield the values at a path of attribute names.
+
+    In a missing component, the value counts as missing, unless the component is in a list.
     """
     name, *others = names
     attribute = type_.attributes.get(name)
@@ -150,7 +141,6 @@ def _at_value(
 
 # --- table ----------------------------------------------------------------------------------------
 
-# The function for each rule.
 DOCUMENT_RULES: Mapping[str, Callable[[Subject], Iterator[Problem]]] = {
     "broken-link": _broken_links,
     "missing-alt": _missing_alts,
@@ -173,7 +163,6 @@ def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Ite
 def _find_in_document(
     audit: Audit, document: Document, targets: LinkTargets, rules: Collection[str]
 ) -> Iterator[Problem]:
-    """Yield the problems in a document. Its file is parsed only if there are any, for their positions."""
     quick = page_of_document(audit, document)
     exact = replace(quick, document=None)
     for rule in rules:
@@ -187,10 +176,9 @@ def _find_in_document(
 def check_text(
     audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems in the text of one document, according to the rules in this module.
+    """Return the problems in the text of one document, which may be unsaved.
 
-    The text may differ from the file at `path`. `document` contains the values in the text, or is None if the
-    text is not valid. Callers that check several texts can pass the same `targets`, as long as the site does
+    `document` contains its values, or is None if it is not valid. `targets` can be reused while the site does
     not change.
     """
     page = page_of(audit, path, text)

@@ -1,18 +1,4 @@
-"""Automatic fixes that require no decision by a person (`bifolio check --fix`). They change files as little
-as possible.
-
-- If a document's file lacks a documentId, the id is copied from the file for another locale or status.
-- A mistyped value of an enumeration is corrected if it is similar to only one allowed value.
-- In rich text (blocks), the string "null" is replaced by null if null was meant.
-- If a relation or media path has an unusual spelling, such as a path with slashes, it is replaced by the
-  usual spelling. The unusual spelling must match exactly one document or file. A mistyped relation or media
-  path is corrected if it is similar to only one document or file.
-- If the target of a relation was renamed in git, the relation is changed to the new name.
-- If a key is repeated, the earlier key is removed.
-
-Files that belong to a content type with `options.files` may also be used by a site generator. In these files,
-only repeated keys are fixed.
-"""
+"""Automatic fixes that require no decision by a person (`bifolio check --fix`)."""
 
 import posixpath
 from collections import defaultdict
@@ -66,7 +52,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return corrections for those `problems` that are mistyped words in site.yaml and schemas."""
+    """Return corrections of the mistyped words among `problems` in site.yaml and schemas."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -94,7 +80,7 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that replace the mistyped words in files. All other bytes in these files stay the same.
+    """Return writes that correct mistyped words.
 
     Raises ConflictError or StorageError if a file can't be read.
     """
@@ -104,18 +90,14 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Add the corrected site.yaml and schemas to the changeset of a write.
-
-    This function is passed to `Site.write` as `prepare`.
-    """
+    """Prepare a write of corrected words, as the `prepare` of `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words if site.yaml or a schema is so broken that the site can't be opened.
+    """Correct mistyped words in a site that can't be opened because of them, without a commit.
 
-    The corrections stay uncommitted, because the settings for commits can't be read. Raises any exception
-    from the journal.
+    Raises any exception from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -134,9 +116,7 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """Replace the mistyped word in a file's text. If the word is no longer at its position, return the text
-    unchanged.
-    """
+    # Unless the file has changed, the word is at this position.
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
@@ -151,25 +131,22 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 CHANGED_MESSAGE = "the file has changed in the meantime"
 REPEATED = "repeated-key"
-# Problems with these rules can be fixed.
 FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of one value in a file. `old` is the old value, or "" if the value is missing, and `new` is
-    the new value.
+    """Replacement of the value `old` in a file by `new`, or removal of a repeated key on line `line`.
 
-    A fix for a repeated key is different: it removes the earlier key, which is on line `line` and has the
-    value `old`. If `what` is not empty, it describes the problem better than the problem's own message. If
-    `certain` is False, the fix is only a suggestion.
+    `what` describes the problem better than its own message, or is "". Without `certain`, the fix is only a
+    suggestion.
     """
 
     document: Document
     at: KeyPath
     old: str
-    new: str | None  # None means null.
-    rule: str  # the rule of the problem
+    new: str | None  # None stands for null
+    rule: str  # of the problem
     what: str = ""
     certain: bool = True
     line: int | None = None
@@ -185,21 +162,16 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the fixes that are certain, but not the suggestions. `problems` contains the problems that were
-    found in the files.
-
-    Repeated keys are fixed only in files for which `problems` reports a repeated key.
-    """
+    """Return the certain fixes for a site with these problems."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return the fixes and the suggestions for the files at `paths`, or for all files if `paths` is None.
+    """Return the fixes and suggestions for the files at `paths`.
 
-    If `paths` is None, repeated keys are not fixed, because all files would have to be read again to find
-    them.
+    None stands for all files, without repeated keys.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -218,10 +190,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield fixes that remove the earlier occurrences of repeated keys.
-
-    The last occurrence stays, because it is the only one that Bifolio and site generators use.
-    """
+    # The last occurrence stays, because Bifolio and site generators use only that one.
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)
@@ -272,9 +241,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The document or media file to which a relation is meant to refer. It contains the correct name, and the
-    fields `what` and `certain` of `Fix`.
-    """
+    """Document or media file to which a relation is meant to refer."""
 
     name: str
     what: str = ""
@@ -282,10 +249,7 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the correct spelling of one entry in a relation or media attribute.
-
-    Return None if the spelling is already correct, or if the entry does not match exactly one target.
-    """
+    """Return the correct spelling of one target, or None if it is correct or its meaning is unclear."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -311,11 +275,6 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the media file to which `text` refers. `text` can be a path in the site or a
-    path relative to the document's folder.
-
-    Return None if no media file or more than one media file matches.
-    """
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -334,12 +293,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document to which `text` refers. `text` can be a path in the site or a path
-    relative to the document's folder.
-
-    The path may omit the folder and the file name extension. Return None if no document or more than one
-    document matches.
-    """
+    """Return the id of the only document to which a path in the site or beside the document refers."""
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -352,13 +306,9 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that was probably meant by an id that does not exist.
-
-    If the document was renamed, this is the document with the new id. Otherwise it is a document with a
-    similar id.
-    """
+    """Return the document that was probably meant by an unknown id."""
     if (type_.uid, text) in audit.claimed:
-        return None  # The id is correct, but the document's file can't be read.
+        return None  # correct, but the document's file can't be read
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 
@@ -378,7 +328,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied, and the files that could not be changed with the reason for each."""
+    """Fixes that were applied, and the files that could not be changed with the reasons."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -386,17 +336,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Input for `apply_fixes`: the fixes to apply, and the audit in which they were found."""
+    """Request to apply fixes that were found in an audit."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Add the fixed files to the changeset of a write, and return which fixes were applied.
-
-    This function is passed to `Site.write` as `prepare`.
-    """
+    """Prepare a write of fixed files, as the `prepare` of `Site.write`. Return the applied fixes."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)
@@ -424,7 +371,6 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError if a file no longer contains the value that a fix is to replace."""
     for key in fix.at[:-1]:
         tree = tree[key]
     has_key = fix.at[-1] in tree if isinstance(tree, dict) else True

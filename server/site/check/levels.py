@@ -1,8 +1,6 @@
-"""Levels of problems in a report: problems that the site accepts are omitted, and `check.rules` sets the
-severity of the others.
+"""Severities of reported problems, and the problems that a site accepts.
 
-To accept a single problem, a file can contain a comment with `bifolio-ignore: RULE` in the line of the
-problem or in the line above it.
+A site accepts a problem in its settings, or with a comment `bifolio-ignore: RULE` in the file.
 """
 
 import re
@@ -18,9 +16,9 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems that the site does not accept, with the severities that `check.rules` sets.
+    """Yield the problems that the site does not accept, with the severities from `check.rules`.
 
-    Errors by default are always yielded unchanged.
+    Errors by default are never accepted or changed.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -34,7 +32,6 @@ def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def with_level(settings: Settings, problem: Problem) -> Problem:
-    """Return a problem with the severity that `check.rules` sets."""
     level = settings.check.rules.get(problem.rule)
     if level is None or level == "off" or problem.rule == CONTENT_RULE:
         return problem
@@ -42,7 +39,7 @@ def with_level(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_lines(text: str) -> dict[int, frozenset[str]]:
-    """Return the rules that comments in a text ignore, by the line number of the comment."""
+    """Return the rules that comments in a text ignore, by line number."""
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}
@@ -53,10 +50,7 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment in the line of a problem, or in the line above it, ignores the problem.
-
-    A problem without a line is ignored by a comment anywhere in the file.
-    """
+    """Return whether a comment in the line of a problem, or in the line above it, accepts the problem."""
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())
     return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))

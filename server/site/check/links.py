@@ -1,7 +1,6 @@
-"""Check of links in prose: files, media files and headings to which links lead, but that do not exist.
+"""Check of links in prose to missing files, media files and headings.
 
-Links to other sites are never requested. Links that are addresses of pages, such as `/articles/fog` or
-`../fog/`, are not checked, because only the front end knows which pages there are.
+Page addresses, such as `/articles/fog`, are not checked: only the front end knows them.
 """
 
 import os
@@ -26,18 +25,16 @@ from server.site.check.page import Page, read_prose
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
-MEDIA_PREFIX = "/uploads/"  # prefix of the URL paths of media files
+MEDIA_PREFIX = "/uploads/"  # of the URL paths of media files
 _FILE_KINDS = ("image/", "audio/", "video/", "font/", "application/pdf")
-_TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)  # The destination is computed by a template.
-# Anchors that are not headings: the top of the page, parts of the text, routes, and footnotes.
+_TEMPLATE = re.compile(r"[{}<>$]|%7B|\[\[", re.IGNORECASE)  # the destination is computed by a template
+# Not headings: the top of the page, parts of the text, routes, and footnotes.
 _GENERAL_ANCHOR = re.compile(r"top$|:~:|[/!?]|fn", re.IGNORECASE)
 _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Files, media files and anchors to which the links in a site can lead. Everything that was looked up is
-    cached, so an object is valid for one state of the site.
-    """
+    """Cached lookup of files, media files and anchors to which links can lead, for one state of a site."""
 
     def __init__(self, audit: Audit) -> None:
         self._audit = audit
@@ -46,10 +43,7 @@ class LinkTargets:
         self._exist: dict[str, bool] = {}
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
-        """Return what is wrong with a link in a page, and how to fix it.
-
-        Return None if nothing is wrong, or if it is unknown whether the target exists.
-        """
+        """Return what is wrong with a link and how to fix it, or None if it is fine or unknown."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
             if link.target.casefold() in page.defined:
@@ -78,11 +72,7 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which a link in the file at `path` leads. `target` is the link's
-        destination without a fragment.
-
-        Return None if the destination is not the path of a file, but the address of a page.
-        """
+        """Return the path of the file to which a link in a file leads, or None for the address of a page."""
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
         if target.startswith("/") or target.endswith("/"):
@@ -91,7 +81,7 @@ class LinkTargets:
         return normpath(join(dirname(path), target)) if is_file else None
 
     def exists(self, path: str) -> bool:
-        """Return whether there is a file at `path`. The content of a media file may be in a bucket."""
+        """Return whether a file exists. A media file may be in a bucket."""
         if path not in self._exist:
             self._exist[path] = self._look_up(path)
         return self._exist[path]
@@ -117,10 +107,9 @@ class LinkTargets:
         anchors, names = self._anchors_of(page, path)
         if anchor in anchors or any(one.endswith("-") and anchor.startswith(one) for one in anchors):
             return True
-        return fragment in names  # The front end may make an anchor from a value, a shortcode or a component.
+        return fragment in names  # the front end may make anchors from values, shortcodes or components
 
     def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the folded anchors in the document at `path`, and words from which anchors may be made."""
         if path == page.path:
             return page.anchors, page.names
         if path not in self._anchors:
@@ -161,16 +150,14 @@ class LinkTargets:
 
 
 def _below_page(path: str, target: str) -> str:
-    """Return the path to which a link leads if the page's address ends with a slash, as in `/news/fog/` for
-    `news/fog.md`.
-    """
+    # A page address can end with a slash, such as `/news/fog/` for `news/fog.md`.
     return normpath(join(splitext(path)[0], target))
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the page for the file at `path`, or None if the file belongs to no content type.
+    """Return the page for a file, or None if it belongs to no content type.
 
-    By default, the text of the page is the text of the file.
+    `text` replaces the file's text.
     """
     claim = audit.layout.claim(path)
 
@@ -181,8 +168,6 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
 
 
 def page_of_document(audit: Audit, document: Document) -> Page:
-    """Return the page for a document. It takes the prose from the document's values (see `Page`)."""
-
     def read() -> str:
         return audit.text(document.path)
 
@@ -192,8 +177,9 @@ def page_of_document(audit: Audit, document: Document) -> Page:
 def broken_links(
     page: Page, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each link in a page whose target does not exist. If `gone` is given, only links to
-    these targets are considered (see `_leads_to`).
+    """Yield a problem for each link in a page whose target does not exist.
+
+    With `gone`, only links to these targets are considered.
     """
     for passage in page.passages:
         for link in passage.prose.links:
@@ -206,9 +192,9 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a file or heading in `gone`.
+    """Return whether a link leads to a lost file or heading.
 
-    `gone` contains the folded anchors by the path of the file. If the file itself is gone, its value is None.
+    `gone` maps files to lost anchors, or to None.
     """
     target, _, fragment = link.target.partition("#")
     path = targets.path_of(page.path, unquote(target.partition("?")[0])) or page.path

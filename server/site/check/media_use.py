@@ -12,14 +12,12 @@ from server.problems import Problem
 from server.site.check.audit import Audit
 from server.storage.images.formats import format_of
 
-# Text that looks like the name of a file, in any kind of value, link or HTML.
+# Text that looks like a file name, in any value, link or HTML.
 _FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
 
 
 def find_unused_media(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each media file to which no media attribute refers, and whose name occurs in no
-    document.
-    """
+    """Yield a problem for each media file to which no attribute or document text refers."""
     used = {key for uid, key in referred_keys(audit.snapshot) if uid == MEDIA}
     unused = {key: file for key, file in audit.snapshot.media.items() if key not in used}
     if not unused:
@@ -34,9 +32,7 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 
 
 def _names_in_documents(audit: Audit) -> set[str]:
-    """Return everything in the documents' files that looks like the name of a file. For a resized image, this
-    includes the name of the original.
-    """
+    """Return every apparent file name in documents, including the originals of resized images."""
     names: set[str] = set()
     for path in audit.claims:
         try:

@@ -1,7 +1,4 @@
-"""A page: the text of one document's file, with the prose in its attributes.
-
-The text may differ from the file, for example while it is being edited.
-"""
+"""The text of one document's file, saved or not, with the prose in its attributes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +21,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The prose in one attribute. `at` is the path of the attribute."""
+    """Prose in the attribute at the path `at`."""
 
     at: KeyPath
     prose: Prose
@@ -32,11 +29,10 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """The text of a document's file. `path` is the path of the file, and `type` is the document's type.
+    """Text of a document's file. `read` returns it when it is first needed.
 
-    - `read` returns the text. It is called when the text is first needed.
-    - `document`: if it is given, the prose is taken from its values, and the text is not parsed. This is much
-      faster, but the positions are not positions in the file.
+    With `document`, the prose comes from its values. This is faster, but the positions are not those in the
+    file.
     """
 
     path: str
@@ -47,7 +43,7 @@ class Page:
 
     @cached_property
     def text(self) -> str:
-        """The text of the file, or "" if it can't be read."""
+        """Text of the file, or "" if it can't be read."""
         try:
             return self.read()
         except (OSError, SyntaxProblem):
@@ -55,7 +51,7 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """The prose in the document. If the text is not valid, there is none."""
+        """Prose in the document, empty if the text is not valid."""
         try:
             return tuple(self._find_passages())
         except SyntaxProblem:
@@ -63,43 +59,35 @@ class Page:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """The folded anchors in the whole document."""
         return frozenset().union(*(passage.prose.anchors for passage in self.passages))
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The words in the text from which a front end may make anchors."""
+        """Words in the text from which a front end may make anchors."""
         return names_in(self.text)
 
     @cached_property
     def defined(self) -> frozenset[str]:
-        """The names of links that the text defines, in lower case."""
+        """Names of links that the text defines, in lower case."""
         return defined_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """The values in the document, without the body of a Markdown file, and their positions. Raises
-        SyntaxProblem.
-        """
+        """Values in the document without the body, and their positions. Raises SyntaxProblem."""
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
 
     @property
     def has_body(self) -> bool:
-        """Whether the document has Markdown below front matter."""
         return self.type.body is not None and self.path.endswith(MARKDOWN)
 
     @property
     def has_prose(self) -> bool:
-        """Whether the type has attributes with prose."""
         return self.has_body or bool(self.schema.with_prose.get(self.type.uid))
 
     def position(self, at: KeyPath) -> Position | None:
-        """Return the position of the value at `at`, or of the nearest enclosing value.
-
-        Raises SyntaxProblem.
-        """
+        """Return the position of a value, or of the nearest enclosing value. Raises SyntaxProblem."""
         return nearest(self.parsed[1], at)
 
     def _find_passages(self) -> Iterator[Passage]:
@@ -158,7 +146,6 @@ class Page:
     # --- positions in values ----------------------------------------------------------------------
 
     def _place_in_file(self, prose: Prose, at: KeyPath) -> Prose:
-        """Return prose from a value with the positions that it has in the file."""
         line, column, value = self.position(at) or Position(1, 1)
         start = sum(len(one) + 1 for one in self.text.split("\n", line)[: line - 1])
         place = _Places(self.text, start, (line, value or column))
@@ -190,9 +177,7 @@ class Page:
 
 
 class _Places:
-    """Lookup of the positions of pieces of a value in the text of a file, in which it may be written in a
-    different form.
-    """
+    """Lookup of positions in a file for parts of a value, which may be written in a different form there."""
 
     def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
         self._text, self._start, self._otherwise = text, start, otherwise
@@ -214,7 +199,6 @@ def _text_of(node: Any) -> str:
 
 
 def read_prose(text: str, first_line: int) -> Prose:
-    """Return the prose in a Markdown text. The parser is imported when it is first needed."""
     if not text.strip():
         return Prose()
     return cast(Prose, import_module("server.formats.markdown").read_markdown(text, first_line))

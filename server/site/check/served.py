@@ -1,9 +1,4 @@
-"""Checks of a site while the site is being served. A check runs on request, while other requests continue.
-Its result is cached.
-
-Checking a large site takes seconds of processor time. Therefore only one check runs at a time, in a separate
-process that uses only a small share of the processor time.
-"""
+"""Checks of a site that is being served, with cached results."""
 
 import logging
 import threading
@@ -29,23 +24,21 @@ from server.site.site import Site
 
 log = logging.getLogger("bifolio")
 
-MAX_LOCAL_DOCUMENTS = 300  # If a site has at most this many documents, it is checked in this process.
-MAX_PROBLEMS = 20_000  # At most this many problems are returned.
+MAX_LOCAL_DOCUMENTS = 300  # up to this number of documents, a site is checked in this process
+MAX_PROBLEMS = 20_000  # limit on the problems in one result
 PROCESS_TIMEOUT_S = 60.0
-# Checks repeat at this interval even without known changes, because changes to files that belong to no
-# content type are not detected.
+# Checks are repeated even without known changes: files that belong to no content type can change unnoticed.
 RECHECK_INTERVAL_S = 2.0
-# A check that takes less time than this is repeated after each change. After a longer check, there is a
-# pause.
+# A quicker check is repeated after each change, a longer one after a pause.
 QUICK_CHECK_S = 0.5
-# If no changes are known, the pause is this many times as long as the check.
+# Without known changes, the pause is this many times as long as the check.
 REST_FACTOR = 20
-BACKOFF_S = 15.0  # pause after a failed check
+BACKOFF_S = 15.0  # after a failed check
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix replaces, in the same form as in the output of `bifolio check --format json`."""
+    """A value that a fix replaces, as in the output of `bifolio check --format json`."""
 
     path: str
     key: str
@@ -59,9 +52,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document in the problem's file, and a safe fix if there is one.
+    """A problem, its document, and a safe fix if there is one.
 
-    `uid` is the document's content type, or "" if the file belongs to no content type.
+    `uid` is "" if the file belongs to no content type.
     """
 
     problem: Problem
@@ -75,10 +68,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check of a site.
+    """Result of a check of a site, without problems beyond MAX_PROBLEMS, which `more` counts.
 
-    `applied` identifies the state that was checked (`Site.applied`). At most MAX_PROBLEMS problems are
-    included. `more` is the number of further problems.
+    `applied` identifies the state that was checked (`Site.applied`).
     """
 
     found: tuple[Found, ...]
@@ -88,10 +80,9 @@ class Check:
 
 
 class Checks:
-    """Checks of a site while the site is being served. The last result is cached. Thread-safe.
+    """Checks of a site that is being served. Thread-safe.
 
-    `join` must return the current snapshot together with the users, so that relations to users can be
-    checked, too.
+    `join` returns the current snapshot with the users.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -103,10 +94,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the result of the last check, and whether the site is unchanged since that check.
+        """Return the last result, and whether the site is unchanged since then.
 
-        If a new check is due, start the check, and wait up to `seconds` for it to finish. Raises BusyError if
-        there is no result yet because the first check takes longer.
+        If a check is due, it runs for up to `seconds` before that. Raises BusyError if there is no result
+        yet.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -123,11 +114,7 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether the caller should wait for the check that is currently
-        running.
-
-        The caller must hold the lock.
-        """
+        """Start a check if one is due. Return whether to wait for the running check. Requires the lock."""
         if self._running:
             return True
         at = time.monotonic()
@@ -168,18 +155,16 @@ class Checks:
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Call `check` with a deserialized snapshot. This function runs in a separate process."""
+    """Check a site in a separate process, with a serialized snapshot."""
     return check(root, settings, unpack_snapshot(packed), known)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site. Return its problems, and the number of problems that were omitted because there are more
-    than MAX_PROBLEMS.
+    """Check a site. Return its problems, and the number of those beyond MAX_PROBLEMS.
 
-    `snapshots` contains the snapshot without users and the snapshot with users. `known` contains the problems
-    in single files, which have already been found.
+    `snapshots`: without and with users. `known`: the problems in single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

@@ -1,4 +1,4 @@
-"""Search for translations that are older than the document in the default locale, according to git."""
+"""Search for translations that are older in git than the document in the default locale."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,14 +16,13 @@ from server.storage.git.refs import head_commit
 from server.storage.git.repository import prefix_of
 from server.storage.git.uncommitted import changed_paths
 
-IGNORED_COMMITS = ".git-blame-ignore-revs"  # lists commits that only reformat, as for `git blame`
+IGNORED_COMMITS = ".git-blame-ignore-revs"  # commits that only reformat, as for `git blame`
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation whose last change is older than the last change of the document in
-    the default locale.
+    """Yield a problem for each translation that changed before the document in the default locale.
 
-    If both were changed in one commit, or are both uncommitted, the translation is not older.
+    One commit, or uncommitted changes, count as the same time.
     """
     default = audit.settings.locales.default
     if not any(type_.localized for type_ in audit.types) or len(audit.settings.locales.available) < 2:
@@ -54,11 +53,9 @@ def _day(seconds: float) -> str:
 
 
 def last_changes(root: Path) -> dict[str, float]:
-    """Return the time of the last change of each file, in seconds since 1970. It is infinite for uncommitted
-    changes.
+    """Return the time of each file's last change in seconds since 1970, infinite for uncommitted changes.
 
-    The content must have changed: renames do not count, and neither do the commits in IGNORED_COMMITS. The
-    result is empty if git can't be used.
+    It is empty if git can't be used.
     """
     try:
         head = head_commit(root)
@@ -74,11 +71,12 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return the time at which the content of each file last changed. `commits` must be sorted from newest to
-    oldest.
+    """Return the time when each file's content last changed.
+
+    `commits` must be sorted from newest to oldest.
     """
     times: dict[str, float] = {}
-    names: dict[str, str] = {}  # the present path of a file, by the path that it had before a rename
+    names: dict[str, str] = {}  # present paths of files, by the paths before renames
     for commit in commits:
         for change in commit.changes:
             path = names.get(change.path, change.path)

@@ -1,6 +1,4 @@
-"""Check of a whole site: site.yaml, the schemas, each content file, and all problems that involve several
-files.
-"""
+"""Check of a whole site: settings, schemas, content files, and problems that involve several files."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -47,10 +45,7 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file in which a unique attribute has the same value as in another document.
-
-    Only documents in the same locale are compared.
-    """
+    """Yield a problem for each file that shares the value of a unique attribute with another document."""
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -73,10 +68,9 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of an attribute's value in the file at `path`.
+    """Return the position of a value in a file.
 
-    `name` is the name of the attribute, preceded by the names of enclosing attributes and separated by dots,
-    such as `blocks.title`. It contains no list indexes.
+    `name` is dotted, such as `blocks.title`, without list indexes.
     """
     tree, positions = audit.parsed(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
@@ -97,11 +91,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file in which an attribute that must be the same in all locales has a
-    different value.
-
-    The value in the document's first locale is treated as the correct value.
-    """
+    """Yield a problem for each value that should be the same in all locales, but is not."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -115,10 +105,9 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has several, sorted in the order of the site's
-    locales.
+    """Yield the published versions of each document that has several, in the order of the site's locales.
 
-    Drafts are omitted, because their values may differ between locales until they are published.
+    Drafts may differ between locales until they are published.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -146,7 +135,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each function yields one kind of problem, for which more than the values in a single file are needed.
+# Each yields one kind of problem that involves more than the values in a single file.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
@@ -158,7 +147,7 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_in_documents,
     find_documents_lacking_migrations,
 )
-# Functions for rules that are off by default. They are called only if their rule is on.
+# Rules that are off by default.
 OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
     "unused-media": find_unused_media,
     "stale-translation": find_stale_translations,
@@ -167,14 +156,14 @@ OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check of a whole site: the problems, and how many files were checked.
+    """Result of a check of a whole site: its problems, and the number of checked files.
 
-    - `fixable` is the number of values that can be fixed automatically. `fixed` contains the fixes that were
-      applied.
-    - `key_fixes` contains fixes for site.yaml and schemas. They are included in `fixable`.
-    - `fixes` contains the safe fixes for documents, by problem, and `suggestions` the other possible fixes.
-    - `unseen` is a sentence that states what could not be checked, or "".
-    - `site` and `audit` are None if site.yaml or a schema is so broken that no document could be read.
+    - `fixable`: number of values that can be fixed automatically, including `key_fixes`
+    - `fixed`: fixes that were applied
+    - `key_fixes`: fixes for site.yaml and schemas
+    - `fixes`, `suggestions`: safe and other fixes for documents, by problem
+    - `unseen`: sentence about what could not be checked, or ""
+    - `site`, `audit`: None if the configuration is too broken to read documents
     """
 
     problems: tuple[Problem, ...]
@@ -206,10 +195,9 @@ def survey(
 ) -> Survey:
     """Check all files of the site at `root`.
 
-    If site.yaml and the schemas are valid, `open_site` is called to load the site. `look` is called with the
-    site and `translations`. By default, it is `survey_site`, which checks all documents.
+    If its configuration is valid, `open_site` loads the site, and `look` checks it, by default `survey_site`.
     """
-    interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
+    interrupted = _find_interrupted(root)  # first, because it may finish a write to the configuration
     broken = broken_configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
@@ -233,9 +221,7 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check all files of a site that is already loaded. If `translations` is set, also report missing
-    translations.
-    """
+    """Check all files of a loaded site, and report missing translations if `translations` is set."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = join_users(audit)
     found = look_at(audit, site.problems, joined, translations=translations)
@@ -245,10 +231,9 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
+    """Check the documents and files in `audit`, and report missing translations if `translations` is set.
 
-    `problems` contains the problems in single files, which have already been found. `joined` is the snapshot
-    including users.
+    `problems` are those in single files. `joined` is the snapshot with users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
@@ -260,9 +245,7 @@ def look_at(
 
 
 def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
-    """Return the survey for the problems that were found in a site: with levels and fixes, and without
-    problems that the site accepts.
-    """
+    """Return a survey with levels and fixes, without problems that the site accepts."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -281,10 +264,7 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
 
 
 def join_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the result of `server.site.check.users.join_users`: the snapshot together with the users.
-
-    If the schema has no relations to users, return the snapshot without users, and do not import that module.
-    """
+    """Return the snapshot with users, and a sentence about relations that can't be checked."""
     if not audit.snapshot.schema.knows_users:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").join_users
@@ -313,7 +293,7 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
 
 
 def broken_configuration(root: Path) -> list[Problem]:
-    """Return the problems because of which site.yaml and the schemas can't be used. Return [] if they can."""
+    """Return the problems that make site.yaml and the schemas unusable, [] if there are none."""
     links = list(configuration_links(root))
     schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
@@ -323,8 +303,7 @@ def broken_configuration(root: Path) -> list[Problem]:
     if not schema_errors:
         settings_errors += wrong_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
-    # Mistyped keys may be the cause of these problems. If there are no problems, such keys are reported after
-    # loading.
+    # Mistyped keys may be the cause. Without problems, they are reported after loading.
     if problems:
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
@@ -334,14 +313,11 @@ def broken_configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes, as a server does when it starts.
-
-    Return a problem for each interrupted write.
-    """
+    """Finish or discard interrupted writes. Return a problem for each."""
     try:
         check_state_folder(root)
     except SetupError:
-        return []  # If other users can write to the folder, the writes in its journal must not be executed.
+        return []  # the folder can't be trusted, so its journal must not be executed
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:

@@ -1,6 +1,4 @@
-"""Search for files in content folders that are not served as documents. Each reported problem states the
-likely reason.
-"""
+"""Search for files in content folders that are not served as documents, and for the likely reasons."""
 
 import os.path
 from collections import defaultdict
@@ -24,7 +22,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file in a content folder that belongs to no content type.
 
-    Also yield a problem for each description whose media file is missing.
+    Descriptions without a media file are reported, too.
     """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -39,10 +37,6 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Whether a file at this path is expected to be a document.
-
-    In the folders of a site generator, only files with certain extensions are expected to be documents.
-    """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
         if not path.endswith(read):
@@ -56,9 +50,9 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
-        return False  # This file describes a folder with data files.
-    # If this is true, the site's root folder is the site generator's folder. It also contains files for
-    # Bifolio and for the repository.
+        return False  # it describes a folder with data files
+    # The site's root folder is the site generator's folder, which also contains files for Bifolio and the
+    # repository.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
@@ -101,18 +95,12 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 
 # --- versions -------------------------------------------------------------------------------------
 
-# A file that sets no timestamp gets the time of its commit or of its last change. If a site is copied, these
-# times can differ by up to this much.
+# If a site is copied, files without timestamps get times that differ by up to this much.
 MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file whose name looks like that of a translation, although the file is served
-    as a separate document.
-
-    For example, `fog.de.md` looks like a translation of `fog.md`. It is served as a document with the id
-    `fog.de` if its content type is not localized, or if the site does not have the locale `de`.
-    """
+    """Yield a problem for each file named like a translation that is served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -131,11 +119,7 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a documentId if the file for another locale or status contains
-    one.
-
-    Without the documentId, the two files are served as two documents.
-    """
+    """Yield a problem for each file that lacks the documentId in the file for another locale or status."""
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
@@ -145,11 +129,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the missing documentIds: for each file without a documentId, the id that it should contain and
-    the path of another file.
-
-    The other file has the same name but is for another locale or status. The id is copied from it.
-    """
+    """Return the missing documentId of each file, and the path of the file that contains it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -183,10 +163,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each missing translation of a published document (option `--translations`).
-
-    A document is checked only if it exists in the default locale and its content type is localized.
-    """
+    """Yield a problem for each missing translation of a published document in the default locale."""
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
@@ -221,20 +198,14 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file with the same name for another locale, or None if no such file exists.
-
-    The file does not have to contain a valid document.
-    """
+    """Return the path of the file with the same name for another locale, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft that is older than its published version.
-
-    Publishing such a draft would replace the newer content.
-    """
+    """Yield a problem for each draft that is older than its published version."""
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

@@ -1,7 +1,4 @@
-"""Checks of a site with the texts that are open in an editor and not saved yet.
-
-The result is the same as that of `bifolio check` if these texts were saved.
-"""
+"""Checks of a site as if the unsaved texts in an editor were saved."""
 
 import shutil
 import time
@@ -39,10 +36,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """What the files of a site contain on disk.
+    """Contents of a site's files on disk.
 
-    It differs from the state that a server serves: a file that has become invalid contains no document, but
-    a server continues to serve the file's last valid document. `others` contains the problems that are not in
+    Unlike in the served state, an invalid file contains no document. `others` are the problems outside
     content files.
     """
 
@@ -57,7 +53,7 @@ class Basis:
 
     @classmethod
     def of(cls, site: Site) -> "Basis":
-        """Return what the files of a loaded site contain. No file is read."""
+        """Return the contents of a loaded site's files, without reading any file."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
         others = tuple(problem for problem in site.problems_in_files if problem not in in_entries)
@@ -67,9 +63,9 @@ class Basis:
         return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
 
     def with_texts(self, texts: Mapping[str, str]) -> "Overlay":
-        """Return the contents of the site as if the given texts were saved.
+        """Return the site as if the given texts were saved.
 
-        Texts of site.yaml and schemas have no effect on how documents are read.
+        Texts of site.yaml and schemas do not affect how documents are read.
         """
         texts = {path: text for path, text in texts.items() if not is_configuration(path)}
         committed = replace(self.committed, changed=self.committed.changed | texts.keys())
@@ -90,7 +86,6 @@ class Basis:
         return Overlay(self, snapshot, entries, texts)
 
     def _owner(self, path: str) -> str:
-        """Return the path of the media file if `path` is its description, else `path`."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         return described if upload_path(path) and described in self.entries else path
 
@@ -101,9 +96,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """The contents of a site as if some texts were saved. `entries` contains what was read from these
-    texts.
-    """
+    """A site as if some texts were saved. `entries` contains what was read from them."""
 
     basis: Basis
     snapshot: Snapshot
@@ -115,7 +108,6 @@ class Overlay:
         return Audit(self.basis.root, self.basis.settings, self.snapshot, self.texts)
 
     def document(self, path: str) -> Document | None:
-        """Return the document in a file, or None if the file contains no valid document."""
         if path in self.entries:
             return self.entries[path].document
         return self.basis._valid_document(path)
@@ -131,10 +123,7 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return the entry for a media file whose description has the content `data`.
-
-    Return None for a media file in a bucket, which has no file on disk except its description.
-    """
+    """Return the entry for a media file with a new description, or None for a media file in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
@@ -158,10 +147,7 @@ def survey_unsaved(overlay: Overlay) -> Survey:
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file that can be found without reading any other file.
-
-    These are the problems in the text itself, and its relations and media paths whose targets are missing.
-    """
+    """Return the problems in one file, including missing targets, found without reading other files."""
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
@@ -174,10 +160,7 @@ def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
 
 
 def _lost(overlay: Overlay) -> Iterator[str]:
-    """Yield the message that a document does not exist for each document whose file is invalid.
-
-    A relation to such a document is not reported, because the document's file is reported.
-    """
+    # The invalid file itself is reported, so relations to its document are not.
     layout = overlay.audit.layout
     for path, entry in {**overlay.basis.entries, **overlay.entries}.items():
         if _is_invalid(entry) and (claim := layout.claim(path)):
@@ -186,7 +169,6 @@ def _lost(overlay: Overlay) -> Iterator[str]:
 
 
 def _invalid_document(overlay: Overlay, path: str) -> Document | None:
-    """Return a document with the values that can be read from an invalid text, or None if there are none."""
     audit = overlay.audit
     claim, text = audit.layout.claim(path), overlay.texts.get(path)
     if claim is None or text is None:
@@ -205,9 +187,7 @@ def _invalid_document(overlay: Overlay, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas, with `texts` in place of the files on disk. The survey contains only
-    problems in these files.
-    """
+    """Check site.yaml and the schemas, with `texts` in place of the files on disk."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)
@@ -222,7 +202,7 @@ def _configuration_survey(root: Path) -> Survey:
     if not problems:
         try:
             problems = configure(root).problems
-        except SetupError:  # The files have changed since they were checked.
+        except SetupError:  # the files have changed since they were checked
             problems = ()
     return with_key_fixes(root, Survey(in_order(set(problems))))
 

@@ -1,7 +1,4 @@
-"""Check of relations to users.
-
-The check requires the accounts database, which is not part of a git clone.
-"""
+"""Check of relations to users, for which the accounts database is needed."""
 
 from pathlib import Path
 
@@ -18,9 +15,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
-    """Return the snapshot of the site at `root` together with its users, and a sentence.
+    """Return the snapshot of a site with its users, and a sentence.
 
-    The sentence is "", or states that the relations to users can't be checked, and why.
+    The sentence says why relations to users can't be checked, or is "".
     """
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:

@@ -1,6 +1,4 @@
-"""Commits that are created before a write changes any files, so that the git remote can accept or reject the
-commit first.
-"""
+"""Commits that are created before a write changes files, so that the git remote can reject them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -19,11 +17,9 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit that changes `files` compared with the commit `base`. No branch or other ref points to
-    the new commit yet.
+    """Create a commit of `files` on top of `base`, without moving a branch. Raises CommitError.
 
-    `documents` contains the names that are listed at the end of the commit message. If git ignores all of the
-    files, the result contains no commit. The repository's hooks are run. Raises CommitError.
+    `documents` are the names at the end of the message. The result has no commit if git ignores all files.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = person.author(by.name, by.email)

@@ -1,6 +1,4 @@
-"""Update of the served state after this server has created a commit: the committed files get new timestamps,
-which are derived from the commit.
-"""
+"""Update of the served state after a commit by this server, from which the files get new timestamps."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,30 +16,27 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Call `move_head`, which moves the branch to a new commit. Return a record that contains the new
-    timestamps of the files.
+    """Move the branch to a commit with `move_head`, and return a record of the files' new timestamps.
 
-    `changed` contains the files in the commit. Return None if no timestamp changes. Requires the write lock
-    and git's index lock, which `move_head` releases.
+    Requires the write lock and git's index lock, which `move_head` releases.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
-    has_moved = git_moved(contents.root, before)  # For example, `git status` updates the index.
+    has_moved = git_moved(contents.root, before)  # for example, `git status` updates the index
     move_head()
-    if not is_current:  # Another program has created a commit that is not served yet.
+    if not is_current:  # another program's commit is not served yet
         return _rescan(contents)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)
-    if has_moved:  # Another program also changed the index; the next rescan reads that.
+    if has_moved:  # Another program has changed the index, too. The next rescan reads that.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())
 
 
 def _rescan(contents: Contents) -> Record | None:
-    """Return the record of a rescan, or None if a git command ran meanwhile. The next refresh then reads
-    everything, because moving the head has released git's index lock.
-    """
+    # Moving the head has released git's index lock. If a git command ran since, the next refresh reads
+    # everything.
     before = git_marks(contents.git)
     if is_at_work(before[0]):
         return None

@@ -1,9 +1,4 @@
-"""Commits of writes through the API, if the site's settings require them (docs/history.md).
-
-A write is added to a queue before its response is sent, and is committed later, without holding the site's
-write lock. Normally, this still happens during the request. If git is busy or the settings delay commits, a
-background job (`server.site.background.jobs`) commits the write.
-"""
+"""Commits of writes through the API, if the site's settings require them (docs/history.md)."""
 
 import logging
 import time
@@ -58,25 +53,23 @@ from server.storage.intent import Write
 log = logging.getLogger("bifolio")
 
 PENDING = "pending"
-QUEUE_TIMEOUT_S = 5.0  # A request waits up to this long for earlier commits.
-GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits up to this long for git commands that lock the index or commit.
-# A commit waits up to this long until a git command that has written files also writes its index.
+QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
+GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
+# A commit waits this long until a git command that has written files also writes its index.
 INDEX_TIMEOUT_S = 1.0
-BACKOFF_S = 1.0  # After a failed commit, requests do not commit for this long; only the background job does.
-HOOK_RETRY_INTERVAL_S = 30.0  # If a hook rejects a commit, it is tried again after this time.
-REPOSITORY_CACHE_TTL_S = 5.0  # The location of the repository and its hooks are cached for this long.
-GC_INTERVAL_S = 600.0  # `git gc --auto` runs at this interval.
+BACKOFF_S = 1.0  # after a failed commit, in which only the background job commits
+HOOK_RETRY_INTERVAL_S = 30.0  # before a commit that a hook has rejected is tried again
+REPOSITORY_CACHE_TTL_S = 5.0  # for the location of the repository and its hooks
+GC_INTERVAL_S = 600.0  # for `git gc --auto`
 
 
 class Committer:
-    """The part of a site that commits writes from the commit queue. The constructor receives these functions:
+    """Committer of the writes in a site's commit queue.
 
-    - `locked` returns a context manager that holds the site's write lock and has applied all changes.
-    - `append` appends a record to the change log. It requires the write lock.
-    - `committed` is called for each write after its commit, with the write's name in the queue and the
-      commit's id.
-    - `write_again` restores uncommitted writes that a git command has overwritten (see `reverted`). It
-      requires the write lock.
+    - `locked`: context manager that holds the write lock
+    - `append`: appends a record to the change log
+    - `committed`: called after each commit with the write's name in the queue and the commit id
+    - `write_again`: repeats uncommitted writes that git has overwritten
     """
 
     def __init__(
@@ -95,7 +88,7 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        # the time when a commit that a hook has rejected is tried again, by the write's name
+        # When to try a commit again that a hook has rejected, by the write's name.
         self._refused: dict[str, float] = {}
 
     @property
@@ -106,11 +99,9 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager: add the write that happens in the block to the commit queue. Requires the write
-        lock.
+        """Context manager around a write: add it to the commit queue. Requires the write lock.
 
-        Yield the write's name in the queue, or "" if the settings require no commit. Raises StorageError
-        before the block if the queue can't be written.
+        Yields its name in the queue, or "" if it needs no commit. Raises StorageError before the block.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -140,13 +131,13 @@ class Committer:
             raise StorageError(f"The commit can't be queued: {error.strerror}") from error
         with self.queue.making(self.root, name, metadata):
             yield name
-        with suppress(OSError):  # On failure, the next holder of the write lock queues the write.
+        with suppress(OSError):  # otherwise, the next holder of the write lock queues the write
             self.queue.keep(name)
             if joined and joined.move and joined.move():
                 self.queue.finish(name, joined.ready)
 
     def _head(self) -> str:
-        """Return the id of the checked-out commit. It may be newer than the commit that is being served."""
+        # It may be newer than the commit that is being served.
         try:
             return head_commit(self.root)
         except GitError:
@@ -159,10 +150,7 @@ class Committer:
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for writes, and the names of the changed documents.
-
-        The message does not contain these names yet. They will be appended to it later.
-        """
+        """Return the commit message for writes, and the names of the changed documents to append to it."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -170,17 +158,13 @@ class Committer:
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        """Finish or discard queued writes that were left by processes that were killed.
-
-        Return whether files changed. Requires the write lock.
-        """
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write from the queue, and all earlier writes. Return the id of the write's commit.
+        """Commit a queued write and all earlier ones.
 
-        Return PENDING if the write will be committed later, and "" if it needs no commit. If `at_once` is
-        set, the delay in the settings is ignored.
+        Return the commit id, PENDING, or "" if it needs no commit. `at_once` ignores the delay in the
+        settings.
         """
         if not name:
             return ""
@@ -191,10 +175,10 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and delete old locks and results. Called by a background job."""
+        """Commit all writes that are due, and delete old locks and results."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # Acquiring the lock processes the queue entries that killed processes have left.
+                pass  # the lock settles what killed processes have left
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -202,13 +186,11 @@ class Committer:
         makes_objects = self._delay is not None or self._replica.state.settings.git.follow is not None
         if makes_objects and time.monotonic() - self._gc_at > GC_INTERVAL_S:
             self._gc_at = time.monotonic()
-            with suppress(CommitError):  # Packs loose objects if the repository's settings require it.
+            with suppress(CommitError):  # packs objects if the repository needs it
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        """Remove git's index lock if a process of this server was killed during a commit and has left the
-        lock.
-        """
+        # A process of this server that was killed during a commit can leave git's index lock.
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
             with self.queue.committing(0.0) as alone, suppress(CommitError):
@@ -218,10 +200,7 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all writes in the queue, including those whose delay has not passed yet.
-
-        Writes that can't be committed stay in the queue.
-        """
+        """Commit all queued writes that can be committed, regardless of the delay."""
         if self.queue.pending():
             self._drain(QUEUE_TIMEOUT_S, early=True)
 
@@ -232,12 +211,10 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files, with the given contents. Return the id of the commit, or "" if nothing
-        changed.
+        """Commit only the given files with the given contents.
 
-        `documents` are listed at the end of the commit message. The commit is added to the queue first, so
-        that it survives a crash. Raises CommitError if a hook rejects the commit, if git is busy, or if an
-        earlier write to one of the files has not been committed yet.
+        Return the commit id, or "" if nothing changed. Raises CommitError, for example if an earlier write to
+        one of the files is still uncommitted.
         """
         self.flush()
         metadata = {
@@ -260,7 +237,7 @@ class Committer:
                     raise CommitError("timed out waiting for other commits to finish")
                 for write in self.queue.pending():
                     if write.name == name:
-                        self._repository_cache = None, 0.0  # Detects hooks that were just added.
+                        self._repository_cache = None, 0.0  # detects hooks that were just added
                         repository, by_git = self.repository()
                         remove_own_lock(repository)
                         repository.require_quiet()
@@ -271,9 +248,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge that changes no files except those in `joined.beside`. The result is the same as for
-        `finish`.
-        """
+        """Commit a merge that changes no files except `joined.beside`. Return the same as `finish`."""
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -283,12 +258,9 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of the commit `new.base`, but do not move the branch. Hooks can reject the
-        commit.
+        """Create a commit on top of `new.base` without moving the branch, or only check that git is not busy.
 
-        If `new.ready` is set, no commit is created, but only a check is made that git is not busy. If git
-        ignores all of the files, the result contains no commit. Raises CommitError if a hook rejects the
-        commit or git is busy.
+        Raises CommitError if a hook rejects the commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -307,10 +279,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due. If `until` is set, stop after the write with this name.
+        """Commit the due writes, or all if `early`, up to the write `until`.
 
-        If `early` is set, writes that are not due yet are committed, too. Waits up to `seconds` for other
-        commits. Writes that can't be committed stay in the queue.
+        Writes that fail stay in the queue. Waits up to `seconds` for other commits.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -328,7 +299,7 @@ class Committer:
         repository, by_git = self.repository()
         remove_own_lock(repository)
         repository.require_quiet()
-        blocked: set[str] = set()  # files in failed commits; later writes to the same files must wait
+        blocked: set[str] = set()  # files in failed commits; later writes to them must wait
         for group in groups:
             if not blocked.isdisjoint(group.files) or not self._try(repository, group, by_git=by_git):
                 blocked.update(group.files)
@@ -345,10 +316,7 @@ class Committer:
         return cached
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group of writes.
-
-        Return False if the commit was rejected, for example by a hook. The group will be tried again later.
-        """
+        """Commit a group of writes. Return False if the commit is rejected, to try it again later."""
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -360,7 +328,7 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._log_failure(error)
-            # The request that asked for this commit has ended, so the commit is not tried again.
+            # The request has ended, so this commit is not tried again.
             if group.last.asked:
                 self.queue.drop(name)
             return False
@@ -369,12 +337,10 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes. If another program commits at the same time, try again. Raises
-        CommitError.
-        """
+        """Commit a group of writes, again if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
-            # Without waiting, the new commit might have to be discarded.
+            # Otherwise, the new commit might have to be discarded.
             wait_for_index(repository, deadline)
             head = repository.head()
             try:
@@ -382,7 +348,7 @@ class Committer:
                 break
             except CommitError as error:
                 if not error.overtaken and (is_full(str(error)) or repository.head() == head):
-                    raise  # Another attempt would fail, too.
+                    raise  # another attempt would fail, too
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._log_places(group)
@@ -412,13 +378,13 @@ class Committer:
         )
 
     def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Create a commit, and move the branch to it. Return its id, or "" if there is nothing to commit."""
+        """Create a commit and move the branch to it. Return its id, or "" if there is nothing to commit."""
         if new.joins:
             return self._commit_merge(repository, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
         if not changed:
             return self._find_commit(repository, new, head)
-        # Hooks run here, without a lock. They may change more files, or undo all changes.
+        # Hooks run without a lock. They may change more files, or undo all changes.
         make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
         commit = make(repository, new, head, changed)
         if not commit:
@@ -427,7 +393,7 @@ class Committer:
             by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
         files = repository.versions(commit, {*changed, *by_hooks}) if by_git else changed
         with locked_index(repository, files) as index:
-            if (now := repository.head()) != head:  # The branch can't move while the index is locked.
+            if (now := repository.head()) != head:  # the branch can't move while the index is locked
                 is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
                 if is_same and changes_of(repository, new, now) == changed:
                     head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
@@ -436,24 +402,20 @@ class Committer:
             with self._unreverted():
                 self._publish(index, new, head, commit, changed)
         if by_git:
-            with suppress(CommitError):  # git ignores the status of this hook, too.
+            with suppress(CommitError):  # git ignores the status of this hook, too
                 run_hook(repository, {}, "post-commit")
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit, and return its id.
-
-        If the branch has moved since the merge was prepared, create a new merge commit, unless `new.exact` is
-        set.
-        """
+        """Move the branch to a merge commit and return its id, or "" if the caller must merge again."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
-        if not goes_back and is_ancestor(self.root, new.joins, head):  # Somebody has already merged.
+        if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
             self._sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
         if new.ready and head == new.base and find_commit(self.root, new.ready):
             commit = new.ready
-        elif new.exact:  # The files remain as uncommitted edits, and the caller must merge again.
+        elif new.exact:  # the files remain as uncommitted edits
             return ""
         else:
             make = prepare_by_git if by_git else prepare_commit
@@ -473,11 +435,7 @@ class Committer:
             self._append(record)
 
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
-        """Return the id of the last commit if Bifolio created it for the same files. Otherwise return "".
-
-        The last commit is already the required one if a process of this server was killed just after
-        committing.
-        """
+        # If a process of this server was killed just after committing, the commit already exists.
         if not head or not is_own_commit(repository, head, new.files):
             return ""
         self._sync_index(repository, repository.versions(head, new.files))
@@ -489,11 +447,9 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: acquire the write lock, and restore uncommitted writes that a git command has
-        overwritten.
+        """Context manager: hold the write lock, after repeating writes that git has overwritten.
 
-        The write lock is held during the block. Requires git's index lock, which prevents further git
-        commands from overwriting writes. Raises CommitError.
+        Requires git's index lock. Raises CommitError.
         """
         with self._locked():
             try:
@@ -505,7 +461,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore files if a git command has overwritten the uncommitted writes to them.
+        """Return writes that restore files whose uncommitted writes a git command has overwritten.
 
         Requires the write lock. Raises CommitError and GitError.
         """
@@ -528,16 +484,17 @@ class Committer:
     def _note_differing(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """Log the writes whose files on disk differ from what was written, and save their contents. Raises
-        CommitError and OSError.
+        """Log writes whose files now differ on disk, and save their contents.
+
+        Raises CommitError and OSError.
         """
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)
-        if not group.last.alone:  # A merge, or the commit of a file that has been edited again.
+        if not group.last.alone:  # neither a merge nor the commit of a file that has been edited again
             self._keep_overtaken(repository, group, paths)
 
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
-        """Save the writes that are not committed because others have committed a newer version."""
+        # Others have committed a newer version of these files.
         head, last = repository.head(), group.last_by_path
         bases = group.bases(self.queue.pending())  # after `head`, so that no committed write is missing
         for path in sorted(paths):
@@ -572,7 +529,6 @@ class Committer:
     def _log_lost_writes(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """Log which files a git command has overwritten before their write was committed."""
         pending = self.queue.pending()
         bases, again = group.bases(pending), {path for path, _ in group.written_later(pending)}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():

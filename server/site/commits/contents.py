@@ -7,22 +7,16 @@ from server.storage.files import digest_of
 from server.storage.git.written import MISSING
 from server.storage.intent import Write
 
-MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # Larger files, such as videos, are not read.
+MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not read
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each file that the writes change, by path relative to the site.
-
-    A content is bytes, the path of a file to copy, or None for a deletion.
-    """
+    """Return the new content of each file: bytes, the path of a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digests of the old contents of the files that the writes are about to replace, by path.
-
-    For a new file, this is MISSING. Files that can't be read or are very large are omitted.
-    """
+    """Return the digests of the contents that writes will replace, or MISSING for a new file, by path."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -34,9 +28,9 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a content, as in `contents_of`. For a deletion, this is MISSING.
+    """Return the digest of a content, or MISSING for a deletion.
 
-    Return None if the content is in a file that can't be read or is very large.
+    Return None for a file that can't be read or is very large.
     """
     if content is None:
         return MISSING
@@ -51,9 +45,6 @@ def content_digest(content: bytes | Path | None) -> str | None:
 
 
 def _path(root: Path, write: Write) -> str:
-    """Return the path of the file that a write changes, relative to the site, after following
-    symbolic links.
-    """
     path = root / write.path
     target = path.parent.resolve() / path.name if write.deletes else path.resolve()
     return target.relative_to(root).as_posix()

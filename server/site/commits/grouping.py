@@ -1,4 +1,4 @@
-"""Division of the writes in the commit queue into commits, and the times when the commits are due."""
+"""Grouping of queued writes into commits, and the times when the commits are due."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from server.storage.git.written import Basis
 
 @dataclass(slots=True)
 class Group:
-    """Writes by the same author that will be committed together in one commit."""
+    """Writes by one author that will be committed together."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -28,13 +28,10 @@ class Group:
 
     @property
     def last_by_path(self) -> dict[str, Pending]:
-        """Return the last write to each file."""
         return {path: write for write in self.writes for path in write.files}
 
     def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
-        """Yield the path of a file and the pending write, for each write after the group's last one to the
-        file.
-        """
+        """Yield the path and the write for each later write to one of the group's files."""
         last = self.last_by_path
         for write in pending:
             for path in write.files.keys() & last.keys():
@@ -42,11 +39,9 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """Return, for each file, which versions the writes have replaced, and which versions later writes
-        among the `pending` ones have written (see `Basis`).
+        """Return, for each file, the versions that these writes replace and those that later writes contain.
 
-        The digests of replaced versions include those of the contents that the writes themselves have
-        written.
+        The former include what the group's own writes have written.
         """
         commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -74,12 +69,9 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
-    """Return the groups of writes that must be committed now, in order. `after` is the delay in the settings.
+    """Return the groups of writes to commit now, in order. `after` is the delay in the settings.
 
-    Normally, all waiting writes by one author become one commit. They become several commits if another
-    author has written to the same file in between. A commit must wait for earlier commits that contain the
-    same files. A merge is committed immediately and separately from other writes. The same applies to a
-    commit that a request asked for.
+    Usually one author's writes become one commit. Merges and requested commits stay separate.
     """
     groups: list[Group] = []
     for write in pending:
@@ -92,7 +84,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     waiting: set[str] = set()
     for group in groups:
         waited_s = now - last[_author(group.last)]
-        # A negative `waited_s` means that the clock was set back.
+        # A negative time means that the clock was set back.
         is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()
         if is_due and waiting.isdisjoint(group.files):
             ready.append(group)

@@ -1,6 +1,4 @@
-"""Commit messages. A message states what a write has changed. Its last lines list who sent the write and
-which documents it has changed.
-"""
+"""Commit messages for writes, with the actor and the changed documents in the last lines."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,25 +18,21 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
-MAX_TITLE_CHARS = 60  # Longer titles are truncated in messages.
-MAX_LISTED_DOCUMENTS = 50  # If there are more documents, the message contains only their number.
+MAX_TITLE_CHARS = 60  # longer titles are truncated
+MAX_LISTED_DOCUMENTS = 50  # with more documents, the message contains only their number
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-# Matches lines that begin like Bifolio's trailers, and the scissors line after which git ignores trailers.
+# Lines like Bifolio's trailers, and the scissors line after which git ignores trailers.
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and the commit message in the request, if there is one.
+    """Author of a write, and how to describe it. The functions receive the result of the write.
 
-    These functions are called with the result of the write:
-    - `addressed` returns the (uid, id) of each document that the request refers to. The message mentions only
-      these documents. If `addressed` is None, the message mentions all documents that the write has changed.
-    - `joined` returns the merge that is committed with the write.
-    - `describe` returns the message to use if the request contains none.
-
-    `keep` returns a context manager that surrounds the write and saves the replaced files for undo. `source`
-    is the source of the change (`server.site.change.Origin`).
+    - `addressed`: the (uid, id) of the documents to mention in the message; None for all changed ones
+    - `joined`: the merge to commit with the write
+    - `describe`: the message if the request contains none
+    - `keep`: context manager that saves the replaced files for undo
     """
 
     actor: str
@@ -56,26 +50,21 @@ class Authorship:
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """Return a context manager that saves the old contents of the files that are replaced in its block. The
-    old contents are needed for an undo.
-    """
     return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge that is committed with a write. `base` is the first parent of the merge commit, and `joins` is
-    its second parent.
+    """A merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
 
-    - `ready` is the id of the existing merge commit, or "". If `exact` is set, no other commit may be created
-      instead.
-    - `changed` contains all files that differ from the commit `base`, with their new versions.
-    - `at` is the time of the commit in seconds since 1970. If `at` is None, the time is read from git.
-    - `names` maps the names of other refs to the commits to which they must be set.
-    - `beside` contains files that the journal can't write. They are checked out together with the merge.
-    - `move` is called after the files were written. It moves the branch, and returns whether that succeeded.
-      If not, the branch is moved later.
-    - `index` is the mark of git's index before the branch moves.
+    - `ready`: id of the existing merge commit, or ""
+    - `exact`: no other commit may be created instead of `ready`
+    - `changed`: files that differ from `base`, with their new versions
+    - `at`: time of the commit in seconds since 1970; None to read it from git
+    - `names`: commits for other refs, by name
+    - `beside`: files that the journal can't write, checked out with the merge
+    - `move`: moves the branch after the files were written; False means that it is moved later
+    - `index`: mark of git's index before the branch moves
     """
 
     base: str
@@ -97,10 +86,9 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that a write has changed, as described in the commit message.
+    """A changed document, as described in the commit message, such as `Update article "Fog"`.
 
-    `name` identifies the document at the end of the message. `verb`, `kind` and `title` are parts of the
-    sentence about the document, such as `Update article "Fog"`.
+    `name` identifies it at the end of the message.
     """
 
     key: Key
@@ -116,10 +104,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One changed file of a document. `before` is the document before the write, and `document` the document
-    after the write.
+    """One changed file of a document, with the document before and after the write.
 
-    If the file was deleted, both are the last version of the document.
+    If the file was deleted, both are its last version.
     """
 
     write: Write
@@ -130,10 +117,9 @@ class _FileChange:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """Return the documents and media files that the given writes change.
+    """Return the documents and media files that the writes change, in the order of their first files.
 
-    Each document is returned once, in the order of its first changed file. `entries` and `snapshot` are from
-    before the writes.
+    `entries` and `snapshot` are from before the writes.
     """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
@@ -170,7 +156,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return what a write has done to a document, as a verb such as "Unpublish".
 
-    `snapshot` is the state before the write.
+    `snapshot` is from before it.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
@@ -188,9 +174,6 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the commit message for one write, without the last lines, which list the actor and the
-    documents.
-    """
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()
@@ -199,7 +182,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine the messages of several writes into one commit message, which contains them as a list."""
+    """Combine the messages of several writes into one commit message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -209,19 +192,14 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append lines with the actor and the names of the documents to a message. The lines are git trailers, so
-    programs can parse them.
-    """
+    """Append the actor and the document names to a message, as git trailers."""
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from the commit message in a request.
-
-    If a line could be mistaken for the trailers that Bifolio appends, the line is indented.
-    """
+    """Remove control characters from a requested commit message, and indent lines that look like trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

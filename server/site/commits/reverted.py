@@ -1,9 +1,4 @@
-"""Detection of uncommitted writes that a git command has overwritten, so that they can be restored.
-
-`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index. These
-files can contain uncommitted writes. A write must not be lost after its response was sent, so Bifolio writes
-the file again. Edits by people are preserved, even if they undo a write.
-"""
+"""Detection of uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,16 +24,14 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether all files on disk still have the contents from the given writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file that has been changed again since. The changed content is not being served
-    yet.
+    """Uncommitted writes to a file that has changed again, before the new content is served.
 
-    `content` is the content from the last of these writes.
+    `content` is from the last of these writes.
     """
 
     content: bytes | Path | None
@@ -46,10 +39,9 @@ class Unseen:
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
-    """Return, by path, the uncommitted writes whose files on disk have a different content now.
+    """Return the uncommitted writes whose files have changed since, by path.
 
-    A file is omitted if its current content is already being served. In this case, the file was read again
-    after the write, so the difference is an edit by a person.
+    Files whose current content is already served are omitted: a person has edited them.
     """
     group = Group(list(pending))
     unseen = {
@@ -63,10 +55,9 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
-    """Return writes that restore the files that a git command has overwritten with an earlier version.
+    """Return writes that restore files that a git command has overwritten with an earlier version.
 
-    A file is omitted if other people have committed the same content or a newer version. Raises CommitError
-    and GitError.
+    Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -75,8 +66,7 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         content, basis = unseen[path].content, unseen[path].basis
-        # A version that is in no commit was staged by a person: either an old version, or an edit after the
-        # write.
+        # A version that is in no commit was staged by a person, who may have edited the file after the write.
         is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
         if is_earlier and (
             committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
@@ -91,14 +81,12 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
         return Write(path, None, before, content)
     try:
         return Write(path, content, before, read=(root / path).read_bytes())
-    except OSError:  # git has just deleted the file. If it is created again, the journal rejects this write.
+    except OSError:  # git has just deleted the file; if it is created again, the journal rejects this write
         return Write(path, content, None)
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature that a file had when it was read for the served state, or None if the file is not
-    served.
-    """
+    """Return the signature of a file in the served state, or None if it is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

@@ -13,11 +13,11 @@ from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute, split_target
 from server.site.migrations.references import references
 
-BODY_TYPES = ("richtext", "text", "string")  # types of attributes that `options.body` can name
+BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the configuration after the edits so far. Refuse the migration if it has new problems."""
+    """Return the edited configuration, and refuse the migration if it has new problems."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -25,10 +25,9 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` if a different attribute would be stored below the front matter.
+    """Keep the body of Markdown files by setting `options.body`, if another attribute would become it.
 
-    `name` is the attribute that must stay there. If there is no option, the first richtext attribute is the
-    body.
+    `name` is the attribute that must stay there.
     """
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
@@ -57,7 +56,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         draft.edit_configuration(type_.path, Edits({("attributes", old): new}))
         after = configure_after(draft, before)
     elif old in type_.attributes:
-        return  # A later change has given the name to another attribute.
+        return  # A later change has reused the name.
 
     def editor(place: Place) -> Edits:
         edits = Edits()
@@ -106,7 +105,6 @@ def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
-    """Remove the other end of a relation, and refuse the migration if something else names the attribute."""
     attribute = type_.attributes[name]
     if attribute.inversed_by and attribute.target in schema.types:
         other = schema.types[attribute.target or ""]
@@ -122,9 +120,9 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def refuse_references(
     draft: Draft, schema: Schema, type_: Type, name: str, *, except_in: Collection[str]
 ) -> list[tuple[str, KeyPath]]:
-    """Refuse the migration for each place in schemas and site.yaml that names an attribute.
+    """Refuse the migration wherever schemas or site.yaml name an attribute, except in some keys.
 
-    Return the places in keys of other schemas that are listed in `except_in`. They are not refused.
+    Return the places in other schemas under the keys `except_in`.
     """
     excepted = []
     for path, edits in references(draft, schema, type_, name, f"{name}-new").items():

@@ -1,6 +1,6 @@
 """Conversions of values between attribute types, for the migration `retype`.
 
-A conversion is exact if the old value can be computed from the new one. All others lose something.
+A conversion is exact if it can be reversed.
 """
 
 import re
@@ -17,15 +17,16 @@ from server.schema.model import Attribute
 TEXT = ("string", "text", "richtext", "uid", "email", "enumeration")
 NUMBER = ("integer", "biginteger", "float", "decimal")
 MOMENT = ("datetime", "timestamp")
-# Returns the new value, or None if the old value can't be converted.
+# returns None if the value can't be converted
 Convert = Callable[[Any, Attribute], Any]
 _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A value after a conversion. `tree` is written to the file, or the file's bytes stay the same if `keeps`
-    is set. If `is_exact` is not set, the conversion loses something.
+    """Result of a conversion: `tree`, or the unchanged text if `keeps`.
+
+    Not `is_exact` if something is lost.
     """
 
     tree: Any = None
@@ -74,7 +75,7 @@ def _only_item(value: Any, new: Attribute) -> Any:
     return _read(value[0], new) if len(value) == 1 and isinstance(value[0], str) else None
 
 
-# the conversions between groups of types; for any other pair, a script is needed
+# All other pairs of types need a script.
 _ROWS: tuple[tuple[tuple[str, ...], tuple[str, ...], Convert], ...] = (
     (TEXT, TEXT, _read),
     (TEXT, (*NUMBER, *MOMENT, "date", "time", "boolean"), _read),
@@ -102,10 +103,9 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
-    """Convert a value in a file. Return None if it can't be converted. Raises Unreadable if it is not valid
-    for the old attribute.
+    """Convert a value in a file, or return None if that is impossible. Valid text is kept.
 
-    If the file's text already is a valid value of the new type with the same meaning, it is kept.
+    Raises Unreadable if it is not valid for the old attribute.
     """
     if is_null(tree):
         return Converted(keeps=True)
@@ -125,7 +125,7 @@ def _convert(value: Any, old: Attribute, new: Attribute) -> Any:
 
 
 def _is_same(back: Any, value: Any, new: Attribute) -> bool:
-    """Whether a value that was converted back is the same as before. A number may lose zeros at its end."""
+    # A number may lose zeros at its end.
     if new.type in NUMBER and isinstance(value, str) and isinstance(back, str):
         return bool(_CANONICAL.fullmatch(value.strip())) and Decimal(value.strip()) == Decimal(back)
     return type(back) is type(value) and bool(back == value)
@@ -135,7 +135,7 @@ def _is_same(back: Any, value: Any, new: Attribute) -> bool:
 
 
 def to_one(tree: Tree) -> Converted:
-    """Convert a list of targets, files or components to a single one. Only the first can stay."""
+    """Convert a list of targets, files or components to its first item."""
     if not isinstance(tree, list):
         return Converted(keeps=True)
     items = [item for item in tree if not is_null(item)]
@@ -143,5 +143,4 @@ def to_one(tree: Tree) -> Converted:
 
 
 def to_many(tree: Tree) -> Converted:
-    """Convert a single target, file or component to a list."""
     return Converted(keeps=True) if isinstance(tree, list) or is_null(tree) else Converted([tree])

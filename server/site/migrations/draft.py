@@ -1,8 +1,4 @@
-"""Draft of a migration: the files as they will be after it, and everything that prevents it.
-
-A draft is based on a `Context`, so it works for the files on disk and for the files of another branch. It
-only collects new texts. The caller decides whether they are written.
-"""
+"""Draft of a migration: the changed files, and what prevents the migration. It works on any branch."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,21 +21,16 @@ from server.storage.read import parse, positions_of
 from server.write.context import Context
 
 MIGRATIONS = "migrations"
-MAX_SHOWN = 20  # limit for the documents that one error names
-# All files with one of these prefixes determine the configuration of a site.
+MAX_SHOWN = 20  # limit on the documents in one error message
+# Files with these prefixes are the configuration of a site.
 _CONFIGURATION = (FILE, f"{TYPES}/")
-# Returns the edits to one mapping that contains the attributes of a type or component. The paths in the edits
-# begin at the mapping.
+# Returns the edits to one mapping of attributes. Their paths begin at the mapping.
 Editor = Callable[["Place"], Edits]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mapping in a document that contains the attributes of a content type or component.
-
-    `at` is its path in the file, () for the document itself. `tree` contains its values. `claim` identifies
-    the document.
-    """
+    """A mapping of attributes in a document: the document itself (`at` is empty) or a component."""
 
     path: str
     claim: Claim
@@ -49,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that prevents a migration, or a value that it would lose. `at` is the path of the value."""
+    """Something that prevents a migration, or a value that it would lose."""
 
     path: str
     at: KeyPath
@@ -60,11 +51,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """The new texts of files, and what was found while they were prepared.
+    """The new texts of files, and what prevents the migration.
 
-    - `refusals` prevent the migration.
-    - `losses` are values that the migration would lose. They also prevent it, unless `lossy` is set.
-    - `documents` are the paths of the documents that change, by the migration's number in the list.
+    `losses` are values that it would lose. They prevent it, too, unless `lossy`. `documents` are the paths of
+    changed documents.
     """
 
     context: Context
@@ -73,10 +63,10 @@ class Draft:
     losses: list[Finding] = field(default_factory=list)
     documents: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
-    # arguments that are kept in the migration's file in addition to those of the command
+    # Arguments kept in the migration's file in addition to those of the command.
     more_arguments: dict[str, Any] = field(default_factory=dict)
     paths: list[str] = field(default_factory=list)
-    # the text that each changed file had before, and None for a new file
+    # The text of each changed file before, None for a new file.
     before: dict[str, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -99,7 +89,7 @@ class Draft:
             self.paths.append(path)
 
     def move(self, path: str, new: str) -> None:
-        """Move a file. Refuse the migration if a file with the new path exists."""
+        """Move a file. Refuse the migration if the new path is taken or the file is not text."""
         if self.exists(new):
             self.refuse(new, "this file already exists", f"rename it; {path} must be moved here")
             return
@@ -122,7 +112,6 @@ class Draft:
 
     @property
     def changed(self) -> list[str]:
-        """The paths of the files that the migration changes, creates or deletes."""
         return sorted(path for path, old in self.before.items() if old != self.text_or_none(path))
 
     def text_or_none(self, path: str) -> str | None:
@@ -137,7 +126,7 @@ class Draft:
         self.losses.append(Finding(path, at, message))
 
     def described(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yield a line for each finding, with the position of the value in the file before the migration."""
+        """Yield a line for each finding, with the value's position before the migration."""
         for found in findings:
             line, column = found.line, None
             if line is None and found.at:
@@ -146,7 +135,7 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if something prevents the migration, or if it would lose values."""
+        """Raise ValidationError if something prevents the migration or it would lose values."""
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -163,11 +152,7 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the settings and schemas as they are in this draft. Raises ValidationError if they are
-        invalid.
-
-        They are written to a temporary folder, so that they are read and checked by the same code as always.
-        """
+        """Return the configuration as drafted. Raises ValidationError if it is invalid."""
         with TemporaryDirectory(prefix="bifolio-") as folder:
             root = Path(folder).resolve()
             for path in self.paths:
@@ -181,7 +166,6 @@ class Draft:
                 raise ValidationError(f"The schema would become invalid: {error}") from error
 
     def edit_configuration(self, path: str, edits: Edits) -> None:
-        """Edit site.yaml or a schema file."""
         if not edits:
             return
         try:
@@ -197,7 +181,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-        """Yield the path of each file that contains a document of one of the content types."""
+        """Yield each file that contains a document of one of the content types."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -207,9 +191,9 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, words: Iterable[str]
     ) -> None:
-        """Edit every mapping with the attributes of a type or component, in all documents.
+        """Edit every mapping of a type's or component's attributes, in all documents.
 
-        Files that contain none of the `words` are not parsed.
+        Files without any of the `words` are not parsed.
         """
         words = tuple(words)
         layout = Layout(before.schema, before.settings)

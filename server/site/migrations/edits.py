@@ -1,4 +1,4 @@
-"""Edits to one file: new names for keys, and new values. All other bytes stay the same."""
+"""Edits to the keys and values in one file. All other bytes stay the same."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits to the values in one file. All paths contain the names that the keys have before the edits.
+    """Edits to the values in one file. Paths contain the old names of keys.
 
-    - `renames`: the new names of keys, by path
-    - `values`: the new values, by path; REMOVE removes a key
+    - `renames`: new names of keys, by path
+    - `values`: new values, by path; REMOVE removes a key
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Edits:
         self.values.update({(*at, *path): value for path, value in other.values.items()})
 
     def applied_to(self, tree: Tree, at: KeyPath = ()) -> Any:
-        """Return a copy of a parsed value with these edits. `at` is the path of the value."""
+        """Return a copy of a parsed value with these edits. `at` is its path."""
         if isinstance(tree, dict):
             made: dict[Any, Any] = {}
             for key, value in tree.items():
@@ -60,12 +60,10 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return the text of a file with some edits.
+    """Return the text of a file with some edits. `tree` is its parsed value, if known.
 
-    `body` and `new_body` are the names of the attribute that is stored below the front matter of a Markdown
-    file, before and after the edits. `tree` is the parsed text, if it is already known. Raises SyntaxProblem
-    if the text can't be parsed. Raises ConflictError if the edits would affect other values, for example
-    through a YAML alias.
+    `body` and `new_body` name the attribute below the front matter. Raises SyntaxProblem, and ConflictError
+    if other values would change, for example through a YAML alias.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

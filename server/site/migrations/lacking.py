@@ -15,10 +15,10 @@ LACKING_FIX = "run bifolio migrate apply"
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A kept migration, and where documents lack it.
+    """A kept migration, and the documents that lack it.
 
-    - `documents`: the path of each document that lacks it, and the first line that it would change
-    - `unclear`: what prevents it in other documents, as messages
+    - `documents`: the first line that it would change, by path
+    - `unclear`: messages about what prevents it in other documents
     """
 
     migration: Migration
@@ -27,10 +27,9 @@ class Lacking:
 
 
 def find_lacking(context: Context) -> list[Lacking]:
-    """Return all kept migrations in order, with the documents that lack them.
+    """Return all kept migrations in order, with the documents that lack them, except for scripts.
 
-    Scripts are not executed, so documents that lack only a script are not found. Raises ValidationError if
-    the file of a migration is invalid.
+    Raises ValidationError if a migration's file is invalid.
     """
     found = []
     for migration in kept_migrations(context):
@@ -42,7 +41,7 @@ def find_lacking(context: Context) -> list[Lacking]:
         try:
             operation.plan(draft, migration, is_new=False)
             unclear = tuple(draft.described(draft.refusals))
-        except ValidationError as error:  # Its type does not exist any more.
+        except ValidationError as error:  # its type no longer exists
             unclear = () if "unknown type" in error.message else (error.message,)
         lines = {path: _first_change(draft.before.get(path) or "", draft.text_or_none(path) or "")
                  for path in sorted(draft.documents)}  # fmt: skip
@@ -56,7 +55,7 @@ def _first_change(old: str, new: str) -> int:
 
 
 def lacking_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document that lacks kept migrations, and for each invalid migration."""
+    """Yield a problem for each document that lacks kept migrations, and for the first invalid migration."""
     try:
         found = find_lacking(context)
     except ValidationError as error:

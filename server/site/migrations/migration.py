@@ -14,30 +14,26 @@ from server.schema.spelling import suggestion
 from server.site.migrations.draft import MIGRATIONS
 
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
-# arguments that are not on the command line
+# not on the command line
 _HIDDEN = ("from", "from-plural", "code")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A change to the schema and the documents. `arguments` contains the values for the operation.
-
-    `path` is the file in which the site keeps the migration, "" before it is kept.
-    """
+    """A change to the schema and the documents. `path` is its file, or "" before it is kept."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     path: str = ""
 
     def __str__(self) -> str:
-        """The migration as it is written on the command line, such as `rename article.title headline`."""
         shown = (value for key, value in self.arguments.items() if key not in _HIDDEN)
         return " ".join((self.operation, *map(_shown, shown)))
 
     @property
     def label(self) -> str:
-        """The name of the migration in messages: `0007-rename-headline`, or the command."""
+        """Name in messages, such as `0007-rename-headline`, or the command."""
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
@@ -46,29 +42,25 @@ def _shown(value: Any) -> str:
 
 
 def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the path for the file of a new migration. Its number is one more than the highest so far."""
+    """Return the path for the file of a new migration, with the next number."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
 def kept_text(migration: Migration) -> str:
-    """Return the text of the file of a new migration."""
     head = f"# bifolio migrate {migration}\n"
     return head + yaml_mapping({"operation": migration.operation, **migration.arguments})
 
 
 def kept_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of all migrations in the order in which they are applied: by number, then by name.
-
-    Two branches may have added migrations with the same number.
-    """
+    """Yield the paths of all migrations in the order in which they are applied: by number, then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
 
 def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> Migration:
-    """Parse the file of a migration. `known` contains the arguments of each operation. Raises SetupError."""
+    """Parse the file of a migration. `known` lists the arguments of each operation. Raises SetupError."""
     try:
         tree = typed(read_yaml(text))
     except (SyntaxProblem, ValueError) as error:
@@ -90,8 +82,9 @@ def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> 
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the content type or component with a name such as `article`, `api::article.article` or
-    `shared.seo`. Raises ValidationError.
+    """Return the content type or component with a name such as `article` or `shared.seo`.
+
+    Raises ValidationError.
     """
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
@@ -101,9 +94,9 @@ def find_type(schema: Schema, name: str) -> Type:
 
 
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
-    """Return the type and the attribute's name in a text such as `article.title` or `shared.seo.metaTitle`.
+    """Return the type and the attribute's name in a text such as `article.title`. Raises ValidationError.
 
-    The attribute need not exist. Raises ValidationError.
+    The attribute need not exist.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:
@@ -112,7 +105,6 @@ def split_target(schema: Schema, target: str) -> tuple[Type, str]:
 
 
 def require_attribute(type_: Type, name: str) -> None:
-    """Raise ValidationError if the type has no attribute with this name."""
     if name not in type_.attributes:
         raise ValidationError(_no(f'{type_.uid} has no attribute "{name}"', name, type_.attributes))
 

@@ -1,4 +1,4 @@
-"""Places of types in documents: the mappings that contain the attributes of a content type or component."""
+"""Places in documents that contain the attributes of a content type or component."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,16 +8,12 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def holders_of(schema: Schema, uid: str) -> frozenset[str]:
-    """Return the uids of the content types whose documents can contain the attributes of a type.
-
-    For a content type, this is the type itself. For a component, these are the content types with attributes
-    that can hold it, directly or in another component.
-    """
+    """Return the uids of the content types whose documents can contain a type's attributes."""
     if schema.types[uid].kind != "component":
         return frozenset({uid})
     found = {uid}
     size = 0
-    while size < len(found):  # Repeated until no more types are found.
+    while size < len(found):  # until no more types are found
         size = len(found)
         found |= {
             other.uid
@@ -28,7 +24,6 @@ def holders_of(schema: Schema, uid: str) -> frozenset[str]:
 
 
 def inner_uids(attribute: Attribute) -> tuple[str, ...]:
-    """Return the uids of the components that an attribute can hold."""
     return tuple(uid for uid in (attribute.component, *attribute.components) if uid)
 
 

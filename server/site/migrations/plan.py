@@ -1,4 +1,4 @@
-"""Planning of migrations: what one or several migrations would change, or why they can't be applied."""
+"""Planning of migrations: what they would change, or why they can't be applied."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,21 +10,21 @@ from server.site.migrations.migration import Migration, kept_path, kept_paths, k
 from server.site.migrations.retype import retype
 from server.write.context import Context
 
-# Plans a migration. `is_new` is False for a kept migration, whose schema is already in place.
+# `is_new` is False for a kept migration, whose schema is already in place.
 Planner = Callable[..., None]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A kind of migration: its planner, and the arguments that its file can contain.
+    """Kind of migration: its planner and its arguments.
 
-    The value of the argument `names_file` becomes part of the file's name.
+    The argument `names_file` becomes part of the file name.
     """
 
     plan: Planner
     arguments: tuple[str, ...]
     names_file: str
-    # whether the operation executes a Python file of the site
+    # it executes a Python file of the site
     runs_code: bool = False
 
 
@@ -46,7 +46,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, foun
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """A request to apply a migration and keep it. `lossy` allows that values are lost."""
+    """Request to apply a migration and keep it. `lossy` allows it to lose values."""
 
     migration: Migration
     lossy: bool = False
@@ -54,9 +54,9 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyKept:
-    """A request to bring all documents along with the kept migrations.
+    """Request to apply the kept migrations to all documents that lack them.
 
-    The code in kept migrations is executed only if `scripts` is set, because it may come from someone else.
+    Their code is executed only with `scripts`, because it may come from someone else.
     """
 
     lossy: bool = False
@@ -65,7 +65,7 @@ class ApplyKept:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one migration changes: the paths of the documents and of all other files."""
+    """Paths of the documents and other files that one migration changes."""
 
     migration: Migration
     documents: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a plan, in order."""
+    """Changes by several migrations, in order."""
 
     steps: tuple[Step, ...]
 
@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan_new(request: NewMigration, context: Context) -> Plan:
-    """Prepare a new migration. Raises ValidationError if it is impossible, or if it would lose values."""
+    """Prepare a new migration. Raises ValidationError if it is impossible or would lose values."""
     draft = Draft(context, request.lossy)
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
     operation.plan(draft, migration, is_new=True)
@@ -98,10 +98,7 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
 
 
 def plan_kept(request: ApplyKept, context: Context) -> Plan:
-    """Prepare the changes to documents that lack kept migrations. Raises ValidationError as `plan_new` does.
-
-    The changed documents may themselves need the next migrations, so all migrations are applied in order.
-    """
+    """Prepare kept migrations for the documents that lack them. Raises ValidationError like `plan_new`."""
     steps, known = [], set[str]()
     for migration in kept_migrations(context):
         if OPERATIONS[migration.operation].runs_code and not request.scripts:

@@ -1,4 +1,4 @@
-"""Names of attributes in query parameters, such as `populate` and `sort`, that settings contain."""
+"""Names of attributes in query parameters, such as `populate` and `sort`, in the settings."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import Attribute, Schema, Type
 from server.site.migrations.edits import Edits
 
-# Returns the new name of an attribute. Takes the uid of a type and the old name.
+# Returns the new name of an attribute, given the uid of its type and the old name.
 NewName = Callable[[str, str], str]
 
 
@@ -22,7 +22,6 @@ class QueryNames:
     new_name: NewName
 
     def parameters(self, type_: Type, tree: Tree) -> Edits:
-        """Return the edits to a mapping of query parameters for a content type."""
         edits = Edits()
         for key, value in tree.items() if isinstance(tree, dict) else ():
             if key in _READERS:
@@ -149,7 +148,6 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 
 
 def target_uids(attribute: Attribute) -> tuple[str, ...]:
-    """Return the uids of the types to which an attribute leads."""
     uids = (attribute.target, attribute.component, *attribute.components)
     return tuple(uid for uid in uids if uid)
 

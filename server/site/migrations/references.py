@@ -18,10 +18,7 @@ _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
 def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits that replace an attribute's name wherever schemas and site.yaml refer to it, by path.
-
-    The attribute itself, in its schema, is not included.
-    """
+    """Return the edits that rename an attribute wherever schemas and site.yaml refer to it, by path."""
     found = {type_.path: _in_own_schema(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -58,7 +55,6 @@ def _in_own_schema(type_: Type, old: str, new: str) -> Edits:
 
 
 def _placeholder(text: str, old: str, new: str) -> str:
-    """Return a pattern such as `{date.year}/{slug}` with a new name for an attribute."""
     return re.sub(rf"\{{{re.escape(old)}(?=[.}}])", lambda _: "{" + new, text)
 
 
@@ -66,19 +62,16 @@ def _placeholder(text: str, old: str, new: str) -> str:
 
 
 def settings_tree(draft: Draft) -> dict[str, Tree]:
-    """Return the values in site.yaml, {} if there is no site.yaml."""
     return parse(FILE, draft.text(FILE), None) if draft.exists(FILE) else {}
 
 
 def at(tree: Tree, *keys: str) -> Tree:
-    """Return the value at a path of keys, or None."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 
 def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
-    """Return the entries of the mapping at a path of keys."""
     found = at(tree, *keys)
     return list(found.items()) if isinstance(found, dict) else []
 
@@ -129,7 +122,7 @@ def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, old: str,
     own, own_new = f"{type_.singular}.{old}", f"{type_.singular}.{new}"
     shared = any({old, new} & t.attributes.keys() for t in schema.content_types if t is not type_)
     if own in weights and new in weights and str(weights[own]) == str(weights[new]):
-        edits.values[own,] = REMOVE  # The weight for all types has the same effect.
+        edits.values[own,] = REMOVE  # the weight for all types has the same effect
     elif own in weights:
         edits.renames[own,] = own_new
     elif old in weights and (shared or new in weights):

@@ -1,4 +1,4 @@
-"""The migration `retype`, which gives an attribute another type and converts its values."""
+"""The migration `retype`, which changes the type of an attribute and converts its values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -25,8 +25,8 @@ from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute, split_target
 from server.site.migrations.references import references
 
-MAX_VALUES = 200  # limit for the values of an enumeration that is made from documents
-# the options of attributes that only some types have
+MAX_VALUES = 200  # limit for an enumeration made from documents
+# Options that only some types have.
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "minLength": TEXT,
     "maxLength": TEXT,
@@ -36,14 +36,14 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "enum": ("enumeration",),
     "targetField": ("uid",),
 }
-# the words for media files and components that become a list, or stop being one
+# Words for media files and components that become a list, or stop being one.
 ONE, MANY = "one", "many"
 _LIST_OPTIONS = {"media": "multiple", "component": "repeatable"}
 Conversion = Callable[[Tree], Converted | None]
 
 
 def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Give an attribute another type, and convert its values in all documents."""
+    """Change the type of an attribute, and convert its values in all documents."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     wanted = str(migration.arguments["type"])
@@ -59,7 +59,7 @@ def retype(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         after = draft.configuration()
         draft.more_arguments["from"] = _word(old)
     elif name not in type_.attributes or _word(type_.attributes[name]) != wanted:
-        return  # A later change has removed the attribute or given it yet another type.
+        return  # a later change has removed or retyped the attribute
     else:
         new = type_.attributes[name]
         old = _former(new, str(migration.arguments.get("from", new.type)))
@@ -109,7 +109,7 @@ def _is_valid(tree: Tree, new: Attribute) -> bool:
 
 def _conversion(old: Attribute, new: Attribute) -> Conversion:
     if new.type in ("component", "media", "relation"):
-        # A single target or file is also a valid list, so only components need brackets.
+        # A single target or file is also a valid list.
         if new.to_many:
             return to_many if new.type == "component" else lambda _: Converted(keeps=True)
         return to_one
@@ -120,7 +120,6 @@ def _conversion(old: Attribute, new: Attribute) -> Conversion:
 
 
 def _word(attribute: Attribute) -> str:
-    """Return the word for an attribute's type on the command line."""
     if attribute.type == "relation":
         return attribute.relation or ""
     if attribute.type in _LIST_OPTIONS:
@@ -129,14 +128,13 @@ def _word(attribute: Attribute) -> str:
 
 
 def _former(new: Attribute, word: str) -> Attribute:
-    """Return an attribute as it was when its type had the given word."""
     if new.type in ("relation", "media", "component"):
         return new
     return replace(new, type=word) if word in READERS else new
 
 
 def _wanted(type_: Type, old: Attribute, word: str, values: tuple[str, ...]) -> Attribute:
-    """Return the attribute with its new type. Raises ValidationError if there is no such conversion."""
+    """Return the attribute with its new type. Raises ValidationError if it can't be converted."""
     name = f"{type_.uid}.{old.name}"
     if word == _word(old):
         raise ValidationError(f"{name} already has the type {word}")
@@ -202,7 +200,6 @@ def _edit_inverse(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> 
 
 
 def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
-    """Return all values of a text attribute in the documents, sorted, for a new enumeration."""
     found: set[str] = set()
 
     def collect(place: Place) -> Edits:
@@ -223,7 +220,7 @@ def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
 
 
 def _refuse_shared_targets(draft: Draft, type_: Type, name: str, new: Attribute) -> None:
-    """Refuse the migration if several documents refer to a target that may belong to only one of them."""
+    """Refuse the migration if several documents refer to the same target, which must now belong to one."""
     snapshot, owners = draft.context.snapshot, dict[Any, str]()
     for (uid, document_id, *_), versions in sorted(snapshot.claims.items()):
         for document in versions if uid == type_.uid else ():

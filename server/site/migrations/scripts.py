@@ -1,7 +1,6 @@
 """Migrations with a Python function: `script` and `split` (docs/migrate.md).
 
-The code is kept in the migration's file. It is executed only by `bifolio migrate`, which a person with access
-to the machine runs, and never by the server, by a merge or by `bifolio check`.
+Only `bifolio migrate` executes the code, never the server, a merge or `bifolio check`.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +20,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Pass each document of a type to the function `migrate`, and write the values that it returns."""
+    """Write the values that the function `migrate` returns for each document of a type."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -48,7 +47,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute by several, whose values the function `split` computes from its value."""
+    """Replace an attribute by several, with values from the function `split`."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -85,7 +84,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _run(migration: Migration) -> dict[str, Any]:
-    """Execute the Python file of a migration and return its global names. Raises ValidationError."""
+    """Execute the Python file of a migration, and return its globals. Raises ValidationError."""
     file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
     names: dict[str, Any] = {"__name__": "migration"}
     try:
@@ -114,7 +113,7 @@ def _call(draft: Draft, place: Place, function: Callable[[Any], Any], value: Any
 
 
 def _values(tree: Mapping[str, Any]) -> Document:
-    """Return the values of a document with their types. Values that are no JSON stay text."""
+    """Return the typed values of a document. Values that JSON can't contain become text."""
     found = {}
     for key, value in tree.items():
         try:
@@ -125,7 +124,6 @@ def _values(tree: Mapping[str, Any]) -> Document:
 
 
 def _edit_attributes(draft: Draft, type_: Type, attributes: Mapping[str, Any]) -> None:
-    """Add attributes to a schema. None removes an attribute."""
     values: dict[KeyPath, Any] = {}
     for name, raw in attributes.items():
         values["attributes", name] = REMOVE if raw is None else raw

@@ -19,7 +19,7 @@ from server.site.migrations.migration import Migration, find_type
 from server.site.migrations.references import at as value_at
 from server.site.migrations.references import entries, settings_tree
 
-# the sections of site.yaml whose keys are content types
+# Sections of site.yaml whose keys are content types.
 _BY_TYPE = (("api", "populate"), ("preview",), ("export", "types"))
 
 
@@ -56,7 +56,7 @@ def _rename_on(tree: Tree, at: KeyPath, old: str, new: str, edits: Edits) -> Non
 
 
 def rename_component(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Give a component a new uid, in schemas, dynamic zones and site.yaml."""
+    """Rename a component in schemas, dynamic zones and site.yaml."""
     before = draft.configuration()
     old, new = str(migration.arguments["component"]), str(migration.arguments["to"])
     after = before
@@ -99,7 +99,7 @@ def _edit_zones(draft: Draft, before: Configuration, after: Configuration, old: 
 
 
 def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Give a content type new API ids, in schemas, documents, the names of files and site.yaml."""
+    """Rename a content type in schemas, documents, file names and site.yaml."""
     before = draft.configuration()
     old, new = str(migration.arguments["type"]), str(migration.arguments["to"])
     plural = str(migration.arguments["plural"])
@@ -159,7 +159,7 @@ def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> Non
 
 
 def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) -> None:
-    """Move the files of a type from the folder or file name that follows from its old API ids."""
+    """Move the files of a type to the folder or name that follows from its new names."""
     type_ = draft.configuration().schema.subjects[new]
     if type_.files:
         return
@@ -218,11 +218,11 @@ def _rename_folder(edits: Edits, at: KeyPath, value: Tree, old: str, new: str) -
 
 
 def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Make another locale the default. Files are renamed, so that every document keeps its locale."""
+    """Change the default locale. Files are renamed, so that each document keeps its locale."""
     before = draft.configuration()
     new, old = str(migration.arguments["locale"]), before.settings.locales.default
     if not is_new:
-        return  # Nothing in a late file says for which default it was named.
+        return  # a late file does not show for which default it was named
     if new not in before.settings.locales.available or new == old:
         known = ", ".join(name for name in before.settings.locales.available if name != old) or "none"
         raise ValidationError(f'The locale must be one of locales.available (found "{new}"; others: {known})')
@@ -241,7 +241,6 @@ def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _move_all(draft: Draft, moves: Mapping[str, str]) -> None:
-    """Move files all at once, so that one can take the place of another that is moved, too."""
     texts = {target: draft.text(path) for path, target in moves.items()}
     for target in texts:
         if draft.exists(target) and target not in moves:

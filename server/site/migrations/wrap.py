@@ -15,14 +15,14 @@ from server.site.migrations.draft import Draft, Place
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
 
-Raw = dict[str, Any]  # an attribute as it is written in a schema
+Raw = dict[str, Any]  # an attribute as written in a schema
 
 
 # --- wrap -----------------------------------------------------------------------------------------
 
 
 def wrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Put attributes into a component, which becomes a new attribute of the type or is already one."""
+    """Move attributes into a component, held by an attribute of the type that may be new."""
     before = draft.configuration()
     names = [str(name) for name in migration.arguments["attributes"]]
     type_ = find_type(before.schema, str(migration.arguments["type"]))
@@ -65,7 +65,6 @@ def _into_component(
 
 
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str]) -> None:
-    """Refuse the migration if one of the attributes can't be in a component."""
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -85,14 +84,13 @@ def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequenc
 
 
 def _inner_raw(raw: Raw) -> Raw:
-    """Return an attribute for the schema of a component. Components have no locales of their own."""
+    # Components have no locales of their own.
     plugins = {key: value for key, value in (raw.get("pluginOptions") or {}).items() if key != "i18n"}
     rest = {key: value for key, value in raw.items() if key != "pluginOptions"}
     return {**rest, "pluginOptions": plugins} if plugins else rest
 
 
 def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str, Raw]) -> None:
-    """Add attributes to the schema of a component, and create it if it does not exist."""
     component = schema.types.get(uid)
     if component is None:
         category, dot, name = uid.partition(".")
@@ -113,7 +111,6 @@ def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str,
 
 
 def _add_holder(draft: Draft, type_: Type, names: Collection[str], uid: str, holder: str) -> None:
-    """Replace attributes of a type by an attribute that holds a component."""
     edits = Edits(values={("attributes", name): REMOVE for name in names})
     there = type_.attributes.get(holder)
     if there is None or holder in names:
@@ -131,7 +128,7 @@ def _add_holder(draft: Draft, type_: Type, names: Collection[str], uid: str, hol
 
 
 def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute that holds a component by the attributes of the component."""
+    """Replace an attribute that holds a component by the component's attributes."""
     before = draft.configuration()
     type_, holder = split_target(before.schema, str(migration.arguments["attribute"]))
     after = before
@@ -175,7 +172,7 @@ def _single_component(schema: Schema, type_: Type, attribute: Attribute) -> Type
 def _move_out(
     draft: Draft, type_: Type, holder: str, component: Type, names: Collection[str], *, drop: bool
 ) -> None:
-    """Add attributes of a component to a type, in place of the attribute that holds the component."""
+    """Add a component's attributes to a type, dropping the attribute that holds the component if `drop`."""
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
         if name in type_.attributes and not (drop and name == holder):
@@ -191,7 +188,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute from a type into a component that it holds, or from a component to its holder."""
+    """Move an attribute from a type into its component, or from a component to the type that holds it."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))
@@ -207,7 +204,7 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _only_holder(type_: Type, uid: str) -> str:
-    """Return the only attribute of a type that holds a component, "" if there is none or several."""
+    """Return the only attribute of a type that holds a component, or "". It must hold a single one."""
     found = [a.name for a in type_.attributes.values() if a.component == uid]
     return found[0] if len(found) == 1 and not type_.attributes[found[0]].repeatable else ""
 

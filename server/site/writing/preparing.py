@@ -1,4 +1,4 @@
-"""Preparation of a write: determines which files the write changes, without writing any files."""
+"""Preparation of a write: determines which files it changes, without writing any."""
 
 import time
 from collections.abc import Callable
@@ -18,20 +18,17 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# If preparing a change takes more processor time than this (including git commands), it is prepared while the
-# write lock is not held.
+# A change that takes longer, including git commands, is not prepared while the write lock is held.
 MAX_LOCKED_CPU_S = 0.05
-# The last attempt may take this long while the write lock is held. Otherwise, a large batch would never
-# succeed while other servers keep writing.
+# Limit for the last attempt, so that a large batch succeeds even if other servers keep writing.
 MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before the git remote has accepted the earlier writes.
+    """Write prepared before the git remote has accepted the earlier ones in `chain`.
 
-    The write can be prepared several times, on top of different earlier writes. `first` contains the document
-    versions on which it was based the first time. `chain` contains the earlier writes.
+    `first` contains the document versions on which it was first based.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -46,11 +43,7 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Prepare a change: call its `prepare` function with a context for the given state, and return the
-    result.
-
-    Raises any exception from `prepare`.
-    """
+    """Prepare a change for a state. Raises any exception from its `prepare` function."""
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -64,14 +57,12 @@ def prepare_on(
 
 
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
-    """Whether a change can be prepared again while the write lock is held. `is_last` is whether the write
-    fails otherwise.
+    """Return whether a change can be prepared again while the write lock is held.
+
+    `is_last`: it fails otherwise.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 
 
 def _seconds_spent() -> float:
-    """Return the processor time that this thread has used plus the time that it has waited for git commands,
-    in seconds.
-    """
     return time.thread_time() + seconds_in_git()

@@ -1,6 +1,4 @@
-"""Chains of writes. Each write is prepared on top of the writes before it, although these have not changed
-any files yet.
-"""
+"""Chains of writes, each prepared on top of earlier writes that have not changed any files yet."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -26,19 +24,15 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class Chain:
-    """Writes that are prepared, but have not changed any files yet. Not thread-safe.
+    """Prepared writes that have not changed any files yet. Not thread-safe.
 
-    A changeset can use a chain instead of the files on disk. It then reads the files as they will be after
-    the writes in the chain.
+    A changeset can read files from a chain, as they will be after these writes.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """Create an empty chain. `begun` is the snapshot that is being served now."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
-        self._contents: dict[
-            str, tuple[bytes, Signature] | None
-        ] = {}  # The value is None for a deleted file.
+        self._contents: dict[str, tuple[bytes, Signature] | None] = {}  # None for a deleted file
         self._replaced: list[Document] = []
         self._disk = WorkingTree(root)
 
@@ -70,10 +64,7 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries that the files in `writes` will have just before these writes, by path.
-
-        If the chain changes a file, its entry comes from the chain, and otherwise from `entries`.
-        """
+        """Return the entries of the files in `writes` just before these writes, by path."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -81,9 +72,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function that yields recently replaced document versions, like `recent` (see
-        `Context.recent`). It also yields the versions that the writes in this chain will replace.
-        """
+        """Return a function like `recent` that also yields the versions replaced by this chain."""
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -93,10 +82,9 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write to the chain.
+        """Add a write.
 
-        Return False if no further write can be prepared on top of this write, because it changes media,
-        schemas or symbolic links.
+        Return False if no further write can be prepared on top of it, for example after a media write.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -123,11 +111,9 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of earlier writes, after the earlier writes have changed their
-    files.
+    """Update writes that were prepared on top of earlier ones, which are now on disk as `written`.
 
-    `written` contains the files that the earlier writes have changed, and their contents. Raises
-    ConflictError if one of these files has changed since then.
+    Raises ConflictError if one of these files has changed since.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 
