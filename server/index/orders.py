@@ -39,6 +39,8 @@ class PathKey(NamedTuple):
 
 
 class Orders:
+    """Cache for the orders in one snapshot."""
+
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:

@@ -19,6 +19,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
+    """Check the API ids, rules and attributes in a schema. Append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     with noting(wrong):

@@ -121,6 +121,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
+    """Execute commands until the input ends or a command fails."""
     try:
         indexer = Indexer(folder)
         _answer(answers, indexer.status.documents)

@@ -1,8 +1,4 @@
-"""Reading documents (spec.md 4.1, 4.2). A read checks the caller's permission, parses the query, restricts it
-to what the caller may see, finds the documents, and renders them.
-
-Both HTTP requests and exports use these functions.
-"""
+"""Reading documents, for HTTP requests and exports (spec.md 4.1, 4.2)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -31,11 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """The result of a read: the JSON body and its entity tag.
+    """The result of a read: JSON body and entity tag.
 
-    - `users` is the version number of the index of users, or None if the result does not depend on users.
-    - `cache_tags` is the value of the header that contains cache tags, or "" if the site does not send this
-      header.
+    - `users`: the version number of the index of users, or None if they don't matter.
+    - `cache_tags`: the header with cache tags, or "" if the site does not send it.
     """
 
     body: bytes
@@ -46,8 +41,8 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The branch to which a request writes, if this is not the served branch. `today` contains the current
-    settings of the served branch.
+    """The branch, not the served one, to which a request writes. `today` are the settings of the served
+    branch.
     """
 
     name: str
@@ -56,11 +51,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An actor, together with the state, the response format and the budget for the actor's request.
+    """An actor with the state, response format and budget for one request.
 
-    - `branch` is the branch to which `state` belongs, or None for the served branch.
-    - `commit` is the commit at which `state` was loaded, or "" for the current state.
-    - `response_format`, `users` and `budget` have the same meaning as in `Reader`.
+    - `branch`: the branch of `state`, or None for the served branch.
+    - `commit`: the commit of `state`, or "" for the current state.
     """
 
     state: State
@@ -72,16 +66,13 @@ class Caller:
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
-        """Return a reader for documents of a content type."""
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 class Reader(NamedTuple):
-    """Reader of documents of one content type for one actor, in one state and response format.
+    """Reader of documents of one content type for one actor, in one state.
 
-    - `users` is a function that returns the index of users. It is called only for queries that involve users.
-      If it is None, relations to users are empty.
-    - `budget` limits the cost of the request. By default, the cost is not limited.
+    `users` returns the index of users if a query involves them. If it is None, relations to users are empty.
     """
 
     state: State
@@ -92,10 +83,9 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id. If `document_id` is None, return the document of a single type,
-        or a page of documents of a collection type.
+        """Return the document with this id or of a single type, or a page of documents.
 
-        Raises ForbiddenError and NotFoundError. Raises ValidationError if parameters are invalid.
+        Raises ForbiddenError, NotFoundError and ValidationError.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
@@ -141,7 +131,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document as the query specifies. Raises NotFoundError if `document` is None."""
+        """Render one document as the query specifies. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -156,9 +146,8 @@ class Reader(NamedTuple):
     def _tag(self, view: View, document: Document, body: bytes) -> str:
         """Return the entity tag for a rendered document.
 
-        The tag depends on the document's version only if the caller may change the document. For all other
-        callers, it depends only on the response, because a new tag for an unchanged response would reveal
-        that a hidden attribute has changed.
+        Callers who may not change it get one of the response only: a new tag for an unchanged response would
+        reveal a change to a hidden attribute.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -167,11 +156,7 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which the snapshot caches documents that were rendered for this query. Return
-        None if the query populates nothing, because such documents are not cached.
-
-        The key contains a digest of the selection and a description of what the actor may see.
-        """
+        """Return the cache key for documents rendered for this query, or None if nothing is populated."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -180,14 +165,12 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query, and restrict the query to what the actor may see."""
+        """Parse a request's parameters into a query, restricted to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view of the snapshot in which the query is executed. If the query involves users, the
-        view includes the users.
-        """
+        """Return the view in which the query is executed, with users if it involves them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -195,9 +178,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the tables of the users to which documents can be related. The tables are empty if the
-        schema contains no relation to users.
-        """
+        """Return the users to whom documents can be related, or none if no relation leads to users."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

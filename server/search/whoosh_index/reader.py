@@ -163,9 +163,8 @@ class IndexReader:
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)
-        groups_seen: dict[
-            bytes, tuple[str, bool, bool]
-        ] = {}  # by encoded name: (name, is counted, is wanted)
+        # by encoded name: (name, is counted, is wanted)
+        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)
         for leaf, keys in self._leaves:

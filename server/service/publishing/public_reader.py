@@ -1,7 +1,6 @@
-"""What the public may find, which is all that feeds, sitemaps and redirects contain: published documents of
-the content types for which the role `public` has the permission `find`.
+"""What the public may find: published documents, for feeds, sitemaps and redirects.
 
-They contain the same for every caller, so that a cache or a static export can hold them.
+They are the same for every caller, so a cache or a static export can hold them.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,6 @@ class PublicSite:
 
     @property
     def actor(self) -> Actor:
-        """The actor for requests without credentials."""
         return Actor("public", self.state.settings.roles["public"])
 
     @property
@@ -40,13 +38,12 @@ class PublicSite:
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]
 
     def locales(self, type_: Type) -> tuple[str, ...]:
-        """Return the locales that documents of a content type can have."""
         locales = self.state.settings.locales
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document that has a public URL, together with this URL. The order depends only
-        on the documents.
+        """Yield each published document with its public URL, in an order that depends only on the
+        documents.
         """
         for type_ in self.types:
             for locale in self.locales(type_):
@@ -57,5 +54,4 @@ class PublicSite:
                         yield document, address
 
     def address(self, document: Document) -> str | None:
-        """Return the public URL of a document, or None if it has none."""
         return address_of(document, self.state.settings, self.layout)
