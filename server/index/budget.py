@@ -30,10 +30,9 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Processor time, steps and response bytes that one request may still use. Unlimited without settings.
-    Not thread-safe.
+    """Processor time, steps, response bytes and body `values` that one request may still use.
 
-    `values` is the number of values that the request body may still contain.
+    Unlimited without settings. Not thread-safe.
     """
 
     def __init__(
@@ -49,12 +48,11 @@ class Budget:
     ) -> None:
         """Create a budget.
 
-        - `turns`: the mutex for costly requests.
+        - `turns`, `large`: the mutexes for costly requests and large responses.
         - `waits`: whether the thread may block to acquire a mutex.
-        - `costly`: acquire `turns` without waiting for COSTLY_CPU_S to be used.
+        - `costly`: acquire `turns` before COSTLY_CPU_S have been used.
         - `on_loop`: running on an event loop, so long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
-        - `large`: the mutex for large responses.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
@@ -91,7 +89,7 @@ class Budget:
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` more bytes would exceed the response limit.
 
-        If they would make the response large, also raises BusyError and NeedsThreadPool.
+        Raises BusyError and NeedsThreadPool if they would make the response large.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -118,8 +116,8 @@ class Budget:
         self._taken = True
 
     def _take_large(self) -> None:
-        # Holding the mutex for costly requests is enough: requests that wait for each other's mutex would
-        # deadlock. So at most two large responses are rendered at the same time.
+        # A request that holds the other mutex does not wait for this one, to avoid a deadlock. So at most two
+        # large responses are rendered at the same time.
         if self._large is None or self._taken or self._holds_large:
             return
         self.leave_loop()

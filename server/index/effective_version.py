@@ -1,7 +1,4 @@
-"""Effective versions: which version of a document a reader sees, given a status and a locale.
-
-Readers of drafts see the published version of a document without a draft.
-"""
+"""Effective versions: which version of a document a reader sees, given a status and a locale."""
 
 from collections.abc import Mapping
 
@@ -28,9 +25,7 @@ def effective_status(type_: Type, drafts: frozenset[str]) -> str:
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions of a document that exist for readers in one locale. Without a draft, the published
-    version serves as the draft.
-    """
+    """Return the versions that readers see in one locale. The published version replaces a missing draft."""
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions

@@ -1,7 +1,6 @@
 """Inverse relations: find the documents that refer to a document or file (spec.md 2).
 
-Files store only the owning side, so the inverse side is looked up in edges: the referring documents of each
-target.
+Files store only the owning side, so edges map targets to the documents that refer to them.
 """
 
 from collections import defaultdict
@@ -70,10 +69,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a given document.
-
-    `attribute` is the inverse side of the relation.
-    """
+    """Return a function that finds the documents of `type_` that refer to a given document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -92,10 +88,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that show a given file in a media attribute.
-
-    Media attributes in components are ignored.
-    """
+    """Return a function that finds the published documents whose media attributes contain a given file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -1,8 +1,4 @@
-"""Size-limited cache for sorted documents.
-
-When documents change, orders by their own columns are updated. Orders by values in related documents are
-discarded.
-"""
+"""Size-limited cache for sorted documents."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
@@ -28,8 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values in related documents.
 
-    `paths` contains, for each sort key, the positions in rows that lead to the value, and whether it
-    descends.
+    `paths` contains, for each sort key, positions in rows, and whether it descends.
     """
 
     uid: str
@@ -71,9 +66,9 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the orders in a snapshot that contains both content and users.
+    """Cache for the orders in a snapshot of content and users.
 
-    Orders by the documents' own columns go to the original snapshots' caches, so they outlive the joined one.
+    Orders by the documents' own columns are shared with the two original caches.
     """
 
     __slots__ = ("_base", "_other", "_uids")

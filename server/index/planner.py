@@ -1,7 +1,4 @@
-"""Query planner: splits a filter into a bit set of candidates from the index and a residual filter.
-
-The bit set contains every matching document. The residual filter tests each candidate.
-"""
+"""Query planner: splits a filter into a bit set of candidates from the index and a residual filter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce

@@ -1,6 +1,5 @@
-"""The index: an immutable snapshot of all documents.
-
-Each request uses a single snapshot, so it needs no lock and never sees a partial change.
+"""The index: an immutable snapshot of all documents, so a request needs no lock and sees no partial
+change.
 """
 
 from collections import defaultdict
@@ -50,9 +49,8 @@ Documents = list[Document]
 class Snapshot:
     """All documents in a site at one moment. `number` increases with every snapshot in a process.
 
-    - `fragments`: cache of single rendered documents, passed on to the next snapshot.
-    - `rendered`: cache of documents rendered with their populated documents.
-    - `users`: version number of the joined users, or None (`index.user_index`).
+    `fragments` caches rendered documents, `rendered` those with populated documents. `users` is the version
+    of the joined users, or None.
     """
 
     schema: Schema
@@ -141,7 +139,7 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return a new snapshot after removing and adding documents. The cost depends only on their number.
+    """Return a new snapshot after removing and adding documents.
 
     If several files claim the same document id, locale and status, the first path wins.
     """
@@ -231,8 +229,8 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A snapshot as one request sees it. `drafts` contains the uids of types whose drafts it sees;
-    `publication` is its `publicationFilter`.
+    """A snapshot as one request sees it: with drafts of the content types in `drafts`, and a
+    `publicationFilter`.
     """
 
     snapshot: Snapshot

@@ -58,10 +58,7 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a mixed list. Types A, B, A stay A, B, A.
-
-    For components, `inside` is the locale of the document that contains them.
-    """
+    """Sort the items of each type in a mixed list. Types A, B, A stay A, B, A."""
     ordered = list(items)
     for uid, sort in sorts.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -101,9 +98,8 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function of an item and its locale that returns the sort value.
-
-    If the path leads to several values, that is the one that sorts first. It may be null.
+    """Return a function of an item and its locale that returns the sort value: the first if there are
+    several.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731

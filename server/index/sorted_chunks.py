@@ -1,7 +1,4 @@
-"""Immutable sorted sequence in chunks. A changed copy shares most of its chunks with the original.
-
-The notes of a chunk are a cache of values derived from its items.
-"""
+"""Immutable sorted sequence in chunks. A changed copy shares most of its chunks with the original."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator

@@ -86,9 +86,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the text searches in one snapshot. Clients repeat a search for the next page or another sort
-    order.
-    """
+    """Cache for the text searches in one snapshot, which clients repeat for each page."""
 
     __slots__ = ("cache",)
 

@@ -1,7 +1,4 @@
-"""Uniqueness of values, among the published versions of a content type in a locale.
-
-Attributes with the option `unique` or of type `uid` are unique. Empty strings are ignored.
-"""
+"""Uniqueness of values, among the published versions of a content type in a locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator

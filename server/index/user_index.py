@@ -1,8 +1,4 @@
-"""Index of users and roles as documents, so that content can have relations to them.
-
-Users change independently of the content, so the two indexes are joined for requests that need users. Secrets
-are never indexed.
-"""
+"""Index of users and roles as documents, so that content can have relations to them. Secrets are left out."""
 
 import threading
 from collections.abc import Iterable, Mapping

@@ -1,1 +1,1 @@
-"""Query parser: converts request parameters to an immutable syntax tree that is valid for the schema."""
+"""Query parser. It converts request parameters to an immutable syntax tree that is valid for the schema."""

@@ -1,6 +1,6 @@
-"""Syntax tree of a query: immutable, valid for the schema, with filters in negation normal form.
+"""Immutable syntax tree of a query that is valid for the schema.
 
-Classes that every request instantiates are named tuples, which are three times as fast as frozen dataclasses.
+Classes that every request instantiates are named tuples, which are three times as fast to create.
 """
 
 from collections.abc import Mapping
@@ -102,10 +102,10 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One populated attribute. `attribute` is None for `localizations`.
+    """One populated attribute, or `localizations` if `attribute` is None.
 
-    - `selections`: what to return, by uid of the item's type. Items of other types are omitted.
-    - `count`: whether to return only the number of items.
+    - `selections`: what to return, by uid of the item's type.
+    - `count`: return only the number of items.
     """
 
     name: str
@@ -133,7 +133,6 @@ class Query(NamedTuple):
     - `locales`: None means the site's default locale.
     - `drafts`: the uids of the content types whose drafts may be read.
     - `text`, `publication`: the parameters `_q` and `publicationFilter`.
-    - `with_status`: whether to return the publication status of each document.
     """
 
     type: Type

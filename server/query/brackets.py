@@ -1,7 +1,6 @@
 """Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library.
 
-The Python package `qs-codec` took a fifth of the time of an uncached read. tests/query/test_brackets.py
-checks that both return the same results.
+Unlike this, the package `qs-codec` takes a fifth of the time of an uncached read.
 """
 
 import re
@@ -22,9 +21,9 @@ class _LongList(dict[str, Any]):
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the `key=value` parts of a query string into nested values.
+    """Parse the `key=value` parts of a query string into nested strings, or None for a key without `=`.
 
-    Each leaf is a string, or None for a key without `=`. Brackets in keys must not be percent-encoded.
+    Brackets in keys must not be percent-encoded.
     """
     flat: dict[str, Any] = {}
     for part in parts:
@@ -61,10 +60,7 @@ def _nest(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key such as `a[b][c]` into its name `a` and the list `b`, `c`.
-
-    After MAX_DEPTH pairs, or at a bracket that is never closed, the rest of the key becomes a single string.
-    """
+    """Split a key such as `a[b][c]` into its name `a` and the list `b`, `c`."""
     begin = key.find("[")
     if begin < 0:
         return key, []

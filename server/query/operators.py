@@ -1,8 +1,4 @@
-"""Table of the filter operators.
-
-As in SQL, comparisons with null are never true, except with `$null` and `$notNull`. Strings are compared by
-code point.
-"""
+"""Table of the filter operators. As in SQL, comparisons with null are never true."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,8 +1,4 @@
-"""Parser for the parameters of a read request.
-
-Unknown parameters are rejected if `api.strict_params` is set. Unknown keys inside a known parameter are
-always rejected.
-"""
+"""Parser for the parameters of a read request."""
 
 import re
 from collections.abc import Mapping
@@ -27,8 +23,7 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse the `pagination` parameter. Page sizes outside the limits are replaced with the nearest limit, as
-    in Strapi.
+    """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
     Raises PaginationError for a page with an offset, and ValidationError if a number is invalid.
     """
@@ -62,11 +57,7 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit`. Without a limit, or with -1, all documents are
-    returned.
-
-    Raises ValidationError if a number is invalid.
-    """
+    """Parse the top-level parameters `start` and `limit`. -1 means no limit. Raises ValidationError."""
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -150,9 +141,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for a list (`many`) or one document. Raises ValidationError.
+    """Parse the parameters of a request for a list (`many`) or one document.
 
-    Raises NotAllowedBySettingError if `populate` and `pagination` are combined against the settings.
+    Raises ValidationError, and NotAllowedBySettingError if `populate` and `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown(params)

@@ -41,7 +41,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
     """Parse the parameter `populate`. Raises ValidationError.
 
-    If `forgiving` is set, unknown names are ignored, and lists may mix names and objects, as in Strapi 4.
+    If `forgiving` is set, unknown names and mixed forms are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -93,10 +93,8 @@ class _Dotted(dict[str, Any]):
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate` parameter.
-
-    `count` is the number of nodes so far. It is limited, because a short parameter can expand to very many
-    nodes.
+    """Parser for one `populate` parameter. The number of nodes is limited, because a short parameter can
+    expand to many.
     """
 
     schema: Schema
@@ -197,10 +195,7 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type of item in a dynamic zone or a relation to several types.
-
-        The option `on` names a selection for each type; otherwise, all types use the same.
-        """
+        """Return the selection for each type of item in a dynamic zone or a relation to several types."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))

@@ -1,7 +1,4 @@
-"""Query strings in bracket notation (spec.md 4.4): parses and serializes nested values.
-
-Query strings that would have to be guessed at or truncated are rejected.
-"""
+"""Query strings in bracket notation (spec.md 4.4): parses and serializes nested values."""
 
 import itertools
 import re
@@ -30,10 +27,9 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested values with strings or None as leaves.
+    """Parse a query string into nested strings (or None).
 
-    Raises ValidationError if it is malformed, not UTF-8, too long, too deeply nested, or has too many
-    parameters.
+    Raises ValidationError if it is malformed, too long, too deeply nested, or has too many parameters.
     """
     if not text:
         return {}
@@ -83,10 +79,7 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Add indexes (`a[0]=…`) to a key that is repeated more than MAX_LIST_ITEMS times.
-
-    Without them, parsing takes quadratic time, because items are appended one by one.
-    """
+    # Without indexes such as `a[0]=…`, parsing takes quadratic time, because items are appended one by one.
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
     repeated = {
@@ -128,10 +121,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Context manager: defers errors about values, because errors about keys have priority.
-
-    Call `report` at the end, to raise the first deferred error.
-    """
+    """Defers errors about values, because errors about keys have priority. Call `report` at the end."""
 
     __slots__ = ("_first",)
 

@@ -1,7 +1,4 @@
-"""Attributes that filters and sort keys can use.
-
-Private attributes, passwords and dynamic zones are rejected, because filters would reveal their values.
-"""
+"""Attributes that filters and sort keys can use. Others are rejected, to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type

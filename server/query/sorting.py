@@ -105,10 +105,7 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str | None, pa
 def _no_scalar(
     schema: Schema, attribute: Attribute, path: AttributePath, order: str | None, param: str
 ) -> ValidationError:
-    """Return the error for a sort key that ends at a relation or component.
-
-    Like Strapi, it takes the direction for an attribute: `sort[author]=DESC` says that `DESC` is unknown.
-    """
+    """Return the error for a sort key that ends at a relation or component, as in Strapi."""
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
         find_attribute(inside, order, path, param)

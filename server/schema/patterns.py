@@ -1,7 +1,4 @@
-"""Regular expressions in schemas (the option `regex`), in JavaScript's syntax.
-
-Matching has a time limit, because some regular expressions take exponential time.
-"""
+"""Regular expressions in schemas (the option `regex`), in JavaScript's syntax, with a time limit."""
 
 import struct
 from functools import lru_cache
@@ -78,10 +75,7 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    r"""Translate a regular expression from JavaScript to Python. Raises regex.error for unsupported syntax.
-
-    `\p{…}` matches a Unicode property, although JavaScript requires the flag `u` for it.
-    """
+    r"""Translate a JavaScript regular expression to Python. Raises regex.error for unsupported syntax."""
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
@@ -147,11 +141,9 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def portable(pattern: str) -> str | None:
-    r"""Convert a regular expression to one for JavaScript's flag `u`, as JSON Schema recommends, or return
-    None.
+    r"""Convert a regular expression to one for JavaScript's flag `u`, or return None.
 
-    The result matches every string that `pattern` matches, and may match more strings with characters beyond
-    U+FFFF, which are single characters only with this flag.
+    The result matches at least the same strings.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):

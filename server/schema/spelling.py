@@ -91,9 +91,9 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped one stands for, or None unless there is exactly one.
+        """Return the only known word that a mistyped one can stand for, or None.
 
-        Case, accents and separators may differ, or two adjacent letters may be swapped.
+        Case, accents, separators or two adjacent letters may differ.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:

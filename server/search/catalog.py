@@ -1,7 +1,4 @@
-"""Catalog of the searchable versions of documents, by their key in the search index.
-
-A published document whose draft doesn't differ is a single version, visible for either status.
-"""
+"""Catalog of the searchable versions of documents, by their key in the search index."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -42,10 +39,7 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions of one content type in one locale, and the drafts that differ from them.
-
-    `lists` contains the snapshot's lists from which the two were created.
-    """
+    """The published versions of one content type in one locale, and the drafts that differ from them."""
 
     lists: tuple[object, object]
     published: dict[str, Document]
@@ -94,9 +88,7 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Compare two catalogs. Return new or changed versions by key in the search index, and None for removed
-    ones.
-    """
+    """Return new and changed versions by key in the search index, and None for removed ones."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -108,10 +100,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """Yield the changes in one content type and locale.
-
-    A published version changes its group when its draft is created or deleted.
-    """
+    # A published version changes its group when its draft is created or deleted.
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (

@@ -39,9 +39,9 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search without the index. Return the matching versions, and the number of matches in each group.
+    """Search without the index. Return the matching versions, best first, and match counts by group.
 
-    Versions with only one of the words match if none contains most of them.
+    Words are optional if no version contains most of them.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -128,9 +128,8 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: status in which the caller sees a content type, by uid. Hidden types are missing.
-    - `types`, `locale`: restrict the results, but not the match counts, because facets also count others.
-    - `unlocalized`: the uids of the content types without locales.
+    - `statuses`: which status the caller sees, by uid of visible types.
+    - `types`, `locale`: filters of the results. Neither filters its own facet.
     """
 
     statuses: Mapping[str, str]
@@ -156,7 +155,7 @@ class Scope:
 class Results:
     """A page of results with scores, match counts by group, and a spelling suggestion.
 
-    `indexed` tells whether the index was used. `status` is None without an index.
+    `status` is None without an index.
     """
 
     documents: list[tuple[float, Document]]
@@ -190,10 +189,10 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with index `start`.
+        """Return at most `limit` results, beginning with index `start`. Without a `current` state, scans all
+        documents.
 
-        If `state` is not the site's `current` one, all documents are scanned. Raises LimitError if the
-        request is too costly, and BusyError if too many searches are waiting.
+        Raises LimitError, and BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
@@ -340,10 +339,7 @@ def total(found: Results, scope: Scope) -> int:
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches for each content type (by uid) and each locale.
-
-    The types that the request does not select are counted, too, and so are the locales.
-    """
+    """Count the matches by content type (uid) and by locale, including those that are not selected."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

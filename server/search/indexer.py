@@ -1,7 +1,4 @@
-"""Process that writes the search index: `python -m server.search.indexer FOLDER` (see `writer_process`).
-
-It has a low priority, so that indexing does not slow down requests, and exits with its parent process.
-"""
+"""Process that writes the search index, with low priority: `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -29,9 +26,7 @@ class Indexer:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the index, or replace it with an empty one if it is damaged or has a different
-        format version.
-        """
+        """Open the index, or replace a damaged or outdated one with an empty one."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -54,9 +49,8 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions of a site.
-
-        Until then, searches do not use an index that was built for a different shape (`texts.shape`).
+        """Prepare to receive all versions of a site. An index of a different `shape` is not searched until
+        then.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -89,10 +83,7 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers.
-
-        A non-empty `shape` means that all versions have been received: the index is complete for it.
-        """
+        """Make all changes visible to readers. With a `shape`, the index is complete for it."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)

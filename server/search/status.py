@@ -16,12 +16,12 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: the versions of the index format and of whoosh.
+    - `version`: of the index format and of whoosh.
     - `build`: a random name for this index.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
     - `numbers`: the number of each attribute in the index.
     - `documents`, `total`, `pending`: indexed, existing and changed but not yet indexed versions.
-    - `commits`: how many times changes were made visible to readers.
+    - `commits`: how often changes were made visible to readers.
     """
 
     version: str

@@ -1,7 +1,4 @@
-"""Background job that updates the search index (docs/search.md).
-
-One worker holds a lock and runs the writer process. The others try every second to take over.
-"""
+"""Background job that updates the search index (docs/search.md), in the worker that holds a lock."""
 
 import logging
 import threading
@@ -47,10 +44,7 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Detect changes or send a batch to the writer process, if this process holds the lock.
-
-        Returns the pause until the next run, in seconds.
-        """
+        """Detect changes or index a batch, if this process holds the lock. Return the pause in seconds."""
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._wait()
@@ -101,9 +95,7 @@ class Sync(Job):
 
 
 class _Session:
-    """The indexing work of the process that holds the lock: which versions were sent, and which still have to
-    be.
-    """
+    """The indexing work of the process that holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -136,9 +128,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause when nothing is left to send. Both it and `looking`, the time of the last check,
-        are in seconds.
-        """
+        """Return the pause in seconds, given the duration of the last check."""
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()

@@ -1,7 +1,4 @@
-"""The searchable texts in a document, each with its attribute and weight.
-
-Private attributes, passwords, relations and media are not searched.
-"""
+"""The searchable texts in a document, each with its attribute and weight."""
 
 import html
 import re
@@ -107,9 +104,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of a document's attribute. `kind` is the type of the attribute, possibly in a
-    component, that contains it.
-    """
+    """One searchable value of a document's attribute. `kind` is its own type, possibly inside a component."""
 
     attribute: str
     weight: float

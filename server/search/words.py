@@ -1,7 +1,6 @@
-"""Splits text into words, and words into the terms under which they are indexed: stems without case and
-accents.
+"""Splits text into words, and words into terms: stems without case and accents.
 
-Each Chinese, Japanese or Korean character is a word, so a sequence of them is a phrase.
+Each Chinese, Japanese or Korean character is a word.
 """
 
 import re
@@ -35,7 +34,7 @@ MAX_CACHED_WORDS = 50_000  # each takes about 400 bytes, at most 1 kB
 
 
 def language_of(locale: str) -> str:
-    """Return the language of a locale, such as `pt` for `pt-BR`, or NO_STEMMER without a stemmer for it."""
+    """Return the language of a locale, such as `pt` for `pt-BR`, or NO_STEMMER."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 

@@ -10,10 +10,7 @@ COMMAND = Actor("command", everything=True)  # trailers of commit messages conta
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command, whose writes the event log records as edits to files.
-
-    Without a user in git, the author is the setting `git.committer`.
-    """
+    """Return the `Writes` for a command. Without a user in git, the author is the setting `git.committer`."""
 
     def sign(_: Actor) -> tuple[str, str]:
         author = local_author(opened.site.root)

@@ -33,7 +33,7 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations. Each is parsed before the next one is fetched from the iterator.
+        """Parse the operations.
 
         Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the failed
         operation.
@@ -58,7 +58,6 @@ class BatchReader:
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return a document id for an operation without one: of the single type's document, or a new id."""
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings

@@ -28,9 +28,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches.
-
-    Raises ForbiddenError without the permission and, in most methods, ConflictError if the site has no
+    """Access to a site's branches. Methods raise ForbiddenError, and most raise ConflictError without
     commits.
     """
 
@@ -52,10 +50,10 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch that starts at `origin`: a commit, tag, branch or time.
+        """Create a branch at a commit, tag, branch or time. Raises ValidationError, and ConflictError if it
+        exists.
 
-        A new branch reveals the commit, so `history.read` is required unless it is the latest one of a
-        branch. Raises ValidationError, and ConflictError if the branch exists.
+        Requires `history.read`, unless the commit is the latest one of a branch.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -70,10 +68,7 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, even if it has not been merged.
-
-        Raises NotFoundError, and ConflictError if the branch is checked out.
-        """
+        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
         self.permit(caller, "delete")
         self._branches.delete(name)
 
@@ -94,7 +89,7 @@ class SiteBranches:
     ) -> Merge:
         """Merge branch `name` into branch `into`, or into the served branch.
 
-        Raises UnmergedError if `resolution` does not resolve all conflicts, and the errors of `Merger.merge`.
+        Raises UnmergedError if conflicts remain, and the errors of `Merger.merge`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)

@@ -1,8 +1,4 @@
-"""Cache tags for responses. A change to a document has the tags of its content type and its id.
-
-A list has the tags of all types that it depends on. A single document has those of all included documents,
-and of types whose documents may become related to it.
-"""
+"""Cache tags for responses. Changing a document invalidates the tags of its content type and its id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -59,7 +55,6 @@ class _Collector:
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, document: Document, selection: Selection) -> None:
-        """Add the cache tags of a document and of the documents that are populated in it."""
         key = (id(document), id(selection))
         if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return

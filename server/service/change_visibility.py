@@ -1,7 +1,4 @@
-"""Filter for the changes to files in git that a caller may see, under the current and the former schema.
-
-With only the current schema, earlier drafts of a type that no longer has drafts would seem published.
-"""
+"""Filter for the changes to files in git that a caller may see, under the current and the former schema."""
 
 from dataclasses import dataclass, field
 
@@ -27,7 +24,7 @@ class ChangeFilter:
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return a change as the actor may see it, or None. `commit` is None for an uncommitted change.
 
-        A file that becomes visible appears as created, and one that becomes hidden as deleted.
+        Changes that show or hide the file appear as creation or deletion.
         """
         if self.actor.everything:
             return change

@@ -13,10 +13,7 @@ _DOCUMENT = "Bifolio-Document: "
 
 
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
-    """Return the commit's message, or a neutral one if the actor may not see everything that it changed.
-
-    The neutral message keeps only the trailers of visible documents and media.
-    """
+    """Return the commit's message, or a neutral one if it may mention content hidden from the actor."""
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message

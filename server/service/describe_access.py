@@ -82,7 +82,6 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield each content type or area with the actions that the actor may perform on it."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -121,10 +120,7 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Return a content type's description without attributes that are hidden from the caller.
-
-    Private attributes and passwords are included for `writable_uids`.
-    """
+    """Describe the attributes that the caller may see, with private ones for types in `writable_uids`."""
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()

@@ -62,10 +62,8 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    - `params`: the query parameters, with the locale and status to write.
-    - `data`: the new value for each attribute.
     - `if_match`: the entity tag of the version that the client has read.
-    - `merge`: whether to merge an update with newer changes, instead of rejecting it.
+    - `merge`: merge with newer changes instead of rejecting the update.
     """
 
     type: Type
@@ -92,10 +90,9 @@ class DocumentWrite:
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version, in a state after the write.
+        """Render the written version. Raises NotFoundError if the document has been deleted since.
 
-        Drafts that the actor may not read have no entity tag, because it depends on all values. Raises
-        NotFoundError if the document has been deleted since.
+        Drafts that the actor may not read get no entity tag.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -115,7 +112,7 @@ class DocumentWrite:
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
 
-    Raises ValidationError if the type does not support it, such as CREATE for a single type.
+    Raises ValidationError if the type does not support it.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -152,10 +149,7 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for the values inside JSON strings. Raises LimitError.
-
-    Parsing the body counted each string as one value.
-    """
+    """Charge the budget for the values inside JSON strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
@@ -222,11 +216,7 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render some attributes of a version, with relations and media populated.
-
-    Attributes and relations that are hidden from the actor are omitted. `draft` selects the drafts of related
-    documents.
-    """
+    """Render the named attributes of a version, with relations and media, as the actor may see them."""
     # An empty cache, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)

@@ -14,10 +14,9 @@ _CONFIRMATION = "passwordConfirmation"  # must have the same value as `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the values of a form's fields, given the minimum length of each required field.
+    """Return the values of a form's fields, given their minimum lengths.
 
-    Raises one ValidationError for all mistakes. Fields that are too short are reported only without other
-    mistakes.
+    Raises one ValidationError for all mistakes.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):

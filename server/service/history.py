@@ -58,9 +58,9 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the locale and status that the parameters select, and the versions that have them.
+        """Return the selected locale and status, and the versions in them. `status` overrides the parameter.
 
-        `status` overrides the parameter. Raises ForbiddenError and ValidationError.
+        Raises ForbiddenError and ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
@@ -72,9 +72,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or now if it is "". Returns None if there was none.
+        """Return the document's content at a commit ("": now), or None. Raises the errors of `of_one_file`.
 
-        Without a draft, the published version is returned, as in a read. Raises the errors of `of_one_file`.
+        Without a draft, returns the published version.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -100,11 +100,10 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document.
+    """The differences between two versions of a document, and the commits of both ("": none, or the current
+    files).
 
-    - `since`, `to`: their commits. `since` is "" if the document did not exist, and `to` is "" for the
-      current files.
-    - `unread`: for each of the two, the keys in the file that the current schema lacks.
+    `unread` contains, for each version, the keys in its file that the current schema lacks.
     """
 
     differences: Mapping[str, Difference]
@@ -138,8 +137,7 @@ class Histories:
         """Return the commits that changed documents, newest first, with the documents that the caller may
         find.
 
-        `since` is a commit, tag, branch or time, and `author` a part of a name or email address. Raises
-        ForbiddenError, ValidationError, and ConflictError if the site has no commits.
+        Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -156,10 +154,9 @@ class Histories:
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return a document's history, for callers with the permission `history.ACTION`.
+        """Return a document's history. `document_id` is "" for a single type.
 
-        `document_id` is "" for a single type. Raises ForbiddenError, NotFoundError, and ConflictError if the
-        site has no commits.
+        Raises ForbiddenError, NotFoundError, and ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
@@ -203,13 +200,10 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
+        """Compare two versions of a document, at commits, tags, branches or times.
 
-        - Without `to`, the second version is the current one.
-        - Without `since`, the first version is the one before the last change or, given `since_status`, the
-          one with this status at `to`.
-
-        Raises ForbiddenError and ValidationError.
+        By default, the current version is compared to the one before the last change. `since_status` is the
+        status of the first version. Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -288,8 +282,6 @@ class Histories:
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
         """Return the document's content at a commit, if the caller may see it under that commit's schema,
         too.
-
-        For example, the file may have contained a draft, or a document of a different type.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -326,10 +318,7 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before the last change to a document, optionally up to the commit `to`.
-
-        If the last change created the document, returns "".
-        """
+        """Return the commit before a document's last change, or "" if that change created it."""
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
@@ -360,9 +349,9 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see the drafts of a content type in its history.
+    """Return whether the caller may see a content type's drafts in the history.
 
-    Raises ForbiddenError if not and if only a key in the files distinguishes drafts.
+    Raises ForbiddenError if the caller may not and the history can't tell drafts apart.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:

@@ -20,10 +20,7 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file, to be closed by the caller.
-
-    `digest` is a hash of the file, or "" if computing it would require reading the file.
-    """
+    """An open media file, to be closed by the caller. `digest` is a hash, or "" if it isn't known."""
 
     file: IO[bytes]
     name: str
@@ -48,7 +45,7 @@ class MediaFiles:
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key, at a commit if one is given, or its URL in a public bucket.
+        """Return the media file with this key, now or at a commit, or its URL in a public bucket.
 
         Raises NotFoundError, and the errors of the bucket.
         """

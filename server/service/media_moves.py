@@ -39,9 +39,8 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The result of moving files: how many files and bytes. `left` contains the others, with the reason.
-
-    `commit` is that of the last write.
+    """How many files and bytes were moved, which paths were not (`left`, with reasons), and the
+    last commit.
     """
 
     files: int
@@ -159,9 +158,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files to the bucket, and delete them from the disk unless `keep` is set.
+    """Upload all media files to the bucket, with resized variants, and delete them from the disk unless
+    `keep`.
 
-    Adds missing resized variants (`formats`). Raises BucketError, and the errors of a write.
+    Raises BucketError, and the errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)

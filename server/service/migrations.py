@@ -44,10 +44,10 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration in one write, or bring all documents up to date with the kept ones.
+    """Apply a new migration, or bring all documents up to date with the kept ones, in one write.
 
-    Raises ConflictError if files have uncommitted changes (unless `uncommitted` is set), ValidationError if
-    the migration is impossible or would lose values, and the errors of `Writes.make`.
+    Raises ConflictError if files have uncommitted changes, ValidationError if values would be lost, and the
+    errors of `Writes.make`.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.make(caller, prepare, request, message=message or partial(_message, request))

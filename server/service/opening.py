@@ -1,7 +1,4 @@
-"""Opening a site for a server, a command or a test.
-
-All writes need `open_site`, so that they use the git remote, the settings for commits, and the event log.
-"""
+"""Opening a site for a server, a command or a test."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,7 +32,7 @@ class Mode(Enum):
 
     - READ: a write raises ReadOnlySiteError.
     - COMMAND: reading and writing, possibly beside a running server.
-    - SERVER: reading and writing by the workers that this process forks.
+    - SERVER: reading and writing by forked workers.
     """
 
     READ = auto()
@@ -119,12 +116,9 @@ def open_site(
 ) -> OpenSite:
     """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
 
-    - `progress`, `cores` and `nice` are passed to `Site.load`.
     - `report` is called after each write by this process.
-    - `request_reload` is called after a schema change in a large site, to start new workers.
-    - `records`: whether changes are recorded in the event log. By default, servers do so, and commands if the
-      log is a file.
-    - `timing`: the intervals between runs of a server's jobs.
+    - `request_reload` is called to start new workers, after a schema change in a large site.
+    - `records`: whether to record events. By default, servers do, and commands if the log is a file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site

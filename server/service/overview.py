@@ -17,9 +17,9 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and the latest changes as JSON, limited to what the caller may read.
+    """Return document counts and the latest changes as JSON, and the types and statuses included.
 
-    Also returns the content types and statuses included. Raises ForbiddenError and ValidationError.
+    Raises ForbiddenError and ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
@@ -37,7 +37,6 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the JSON with the number of documents of each type and the `limit` latest changes."""
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)
     counts = {name: listing.total for name, listing in listings.items()}

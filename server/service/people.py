@@ -1,7 +1,4 @@
-"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md).
-
-Users are queried and rendered like documents.
-"""
+"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -40,9 +37,8 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users for one caller, whose permissions must already have been checked.
-
-    Methods raise ValidationError for invalid parameters or bodies.
+    """Access to a site's users, without permission checks. Methods raise ValidationError for
+    invalid input.
     """
 
     users: Users
@@ -54,10 +50,7 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of matching users.
-
-        Raises ForbiddenError for a filter without `user.find`: counting could reveal an email address.
-        """
+        """Return the number of matching users. Raises ForbiddenError for a filter without `user.find`."""
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
@@ -94,8 +87,7 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the user who sent the request, and return it as JSON.
 
-        Raises UnauthorizedError if the caller is not a user, and ApplicationError if the email address may
-        not be changed.
+        Raises UnauthorizedError for other callers, and ApplicationError if the email address is fixed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -155,10 +147,7 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes the email address and the site confirms addresses.
-
-    Confirmation happens only at registration, so the new address would remain unconfirmed.
-    """
+    """Raise ApplicationError if a user changes an email address that the site confirms at registration."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -213,7 +202,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the field `role`. `role` is the existing role to which it refers, or None."""
+    """Return the mistakes in the field `role`, which refers to the existing `role` or to None."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -238,7 +227,7 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role, given the missing or empty value of `connect`."""
+    """Return the error for a new user without a role."""
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
     return _error_at(["role", "connect"], "Users must have a role", connect)
@@ -257,7 +246,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object with the number of its users. `more` is appended to its members."""
+    """Return a role as a JSON object with the number of its users and `more` members."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))

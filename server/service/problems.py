@@ -1,7 +1,6 @@
 """Problems in a served site that a caller may see or fix.
 
-Messages may quote hidden values and drafts, so callers need to read the content type completely and the
-attribute at all. Problems outside content types need full access.
+Messages may quote hidden values and drafts, so seeing one requires access to all that it may mention.
 """
 
 import re
@@ -75,9 +74,7 @@ class ProblemFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see: `seen` in a content type and document, `found` with the filter's
-    severity and fixability, too.
-    """
+    """Problems that the caller may see: `seen` in the content type and document, `found` with all filters."""
 
     check: Check
     is_current: bool
@@ -101,10 +98,9 @@ class Problems:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the visible problems that match a filter.
+        """Return the visible problems that match a filter, waiting up to `wait_s` seconds for a new check.
 
-        Waits up to `wait_s` seconds for a new check, then returns the last one. Raises BusyError if there is
-        none.
+        Raises BusyError if no check has ever finished.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -122,7 +118,7 @@ class Problems:
     ) -> FixedProblems:
         """Apply the requested fixes, and reject those that are no longer possible.
 
-        `message` returns the commit message for a number of fixes. Raises the errors of `Writes.make`.
+        Raises the errors of `Writes.make`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -143,7 +139,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Split the requested fixes into those that can be applied safely, and rejected ones with the reason."""
+    """Split the requested fixes into possible ones, and rejected ones with the reason."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -253,10 +249,7 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller may see a problem at a path of attribute names.
-
-        Messages about `dangling` relations mention other documents, which must be visible, too.
-        """
+        """Return whether the caller may see a problem at a path, and the targets of `dangling` relations."""
         if not names:
             return True
         attribute = type_.attributes.get(str(names[0]))
@@ -291,9 +284,8 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values in documents. Files that changed since the check are skipped and reported.
-
-    Raises the errors of `Writes.make`.
+    """Fix values in documents, skipping files that changed since the check. Raises the errors of
+    `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 

@@ -27,10 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """The result of a read: JSON body and entity tag.
+    """JSON body and entity tag of a read. `users` is the version of the index of users that it depends on, or
+    None.
 
-    - `users`: the version number of the index of users, or None if they don't matter.
-    - `cache_tags`: the header with cache tags, or "" if the site does not send it.
+    `cache_tags` is the value of a header, or "".
     """
 
     body: bytes
@@ -41,9 +41,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The branch, not the served one, to which a request writes. `today` are the settings of the served
-    branch.
-    """
+    """A branch other than the served one, for writes. `today` are the settings of the served branch."""
 
     name: str
     today: Settings
@@ -53,8 +51,7 @@ class Branch:
 class Caller:
     """An actor with the state, response format and budget for one request.
 
-    - `branch`: the branch of `state`, or None for the served branch.
-    - `commit`: the commit of `state`, or "" for the current state.
+    `branch` is None for the served branch, and `commit` is "" for the current state.
     """
 
     state: State
@@ -70,10 +67,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader of documents of one content type for one actor, in one state.
-
-    `users` returns the index of users if a query involves them. If it is None, relations to users are empty.
-    """
+    """Reads documents of one content type for one actor. Without `users`, relations to users are empty."""
 
     state: State
     type: Type
@@ -144,11 +138,8 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """Return the entity tag for a rendered document.
-
-        Callers who may not change it get one of the response only: a new tag for an unchanged response would
-        reveal a change to a hidden attribute.
-        """
+        # Callers who may not change the document get a tag of the response only: a new tag for an unchanged
+        # response would reveal a change to a hidden attribute.
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)

@@ -1,7 +1,6 @@
 """Rendering of documents as JSON, in the flat response format (Strapi 5) or the wrapped one (Strapi 4).
 
-Each selection is compiled into functions that append bytes to a list. The scalar columns of a document are
-serialized at once and cached for all responses.
+Selections are compiled into functions, and serialized columns are cached for all responses.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -38,10 +37,7 @@ _STEPS_PER_MEMBER = 2  # for following a relation, and for rendering its target
 
 
 class Renderer:
-    """Renderer of the documents in one response.
-
-    If `cache_key` is set, the snapshot caches rendered documents under it.
-    """
+    """Renderer of the documents in one response, which are cached under `cache_key` if it is set."""
 
     def __init__(
         self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, cache_key: Hashable = None
@@ -88,9 +84,8 @@ class Renderer:
         return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
-        """Return a function that writes documents or components of one type as JSON objects.
-
-        `first` and `last` are serialized members at the start and end of each object.
+        """Return a function that writes JSON objects of one type, with serialized members at their `first`
+        and `last`.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -186,8 +181,8 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes populated documents: a list if `many`, otherwise
-        the first or null.
+        """Return a function that filters, sorts and writes populated documents, or only the first unless
+        `many`.
         """
         if morph and self._wraps:  # in Strapi 4, documents in a relation to several types are not wrapped
             return Renderer(self.view)._list(node, many=many, morph=True)
@@ -321,9 +316,7 @@ def _component_member(uid: str, *, zone: bool) -> bytes:
 # The cache saves 2.4 of the 84 µs for a read of one document that is not cached.
 @lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the start of a document or component: ids and named columns,
-    not closed.
-    """
+    """Return a function that writes the ids and named columns of a document or component, not closed."""
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]

@@ -119,9 +119,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse API ids (singular or plural), in a list or separated by commas, into uids.
+    """Convert API ids (singular or plural), in a list or separated by commas, to uids.
 
-    Hidden types cause the same ValidationError as unknown ones, which would otherwise reveal them.
+    Hidden types raise the same ValidationError as unknown ones.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()

@@ -47,9 +47,9 @@ class SourceFile:
 class Source:
     """The text of a file, with passwords masked.
 
-    - `version` identifies this text, and is sent back as `if_match` to replace it.
-    - `other_keys` is the text of the keys that the content type does not define.
-    - `problem` is the syntax error if the file can't be parsed.
+    - `version`: identifies the text, for `if_match`.
+    - `other_keys`: the text of the keys that the content type does not define.
+    - `problem`: the syntax error, if any.
     """
 
     text: str
@@ -72,8 +72,7 @@ def find_source(
 ) -> SourceFile:
     """Return the file of a document version. `document_id` is "" for a single type.
 
-    Raises ForbiddenError without the permission to see (or write) the file, NotFoundError, ValidationError,
-    and ConflictError for a past commit.
+    Raises ForbiddenError, NotFoundError, ValidationError, and ConflictError for a past commit.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)

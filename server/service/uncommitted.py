@@ -33,9 +33,10 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the last commit (`head`), and their total number.
+    """One page of the files that differ from the commit `head`, with the names of changed attributes, or
+    None.
 
-    Files come with the names of changed attributes, or None if they can't be read as documents.
+    `total` counts the files on all pages.
     """
 
     head: str
@@ -45,10 +46,7 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the last commit (`head`): changed attributes and diff.
-
-    `attributes` is None for other files than documents. `lines` needs full access and a readable text.
-    """
+    """The changes to one file since the commit `head`: attributes (of a document) and a diff, or None."""
 
     head: str
     file: ChangedFile
@@ -113,10 +111,7 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see under the current and the committed schema.
-
-    An uncommitted change to the schema could reveal an earlier draft or a private value.
-    """
+    """Return the changed files that the caller may see under both the current and the committed schema."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
@@ -137,9 +132,8 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a diff between the last commit and the file, with passwords masked.
-
-    Returns None if a text can't be decoded or masked, or is too long.
+    """Return a diff of the file with masked passwords, or None if it is too long or can't be decoded or
+    masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"

@@ -19,8 +19,8 @@ def take_back(
 ) -> Outcome[tuple[str, ...]]:
     """Restore the files that a write replaced. Return the paths that the caller may see.
 
-    If `undo` is set, this can be undone, too. Raises ForbiddenError, NotFoundError, ConflictError if the
-    files have changed since, and the errors of `Writes.make`.
+    Raises ForbiddenError, NotFoundError, ConflictError if the files have changed since, and the errors of
+    `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

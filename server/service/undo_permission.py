@@ -21,7 +21,7 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if the caller may no longer perform the write, or see what would be restored.
 
-    Raises NotFoundError if another version of Bifolio recorded a write that this one can't undo.
+    Raises NotFoundError if this version of Bifolio can't undo it.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)

@@ -1,4 +1,4 @@
-"""Plans of changes to a site whose files are partly open in an editor, which makes the changes."""
+"""Plans of changes to a site, for an editor that has some of the files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes for an editor to make: old and new texts by old path, and new paths by old path."""
+    """Changes for an editor to make: old and new texts, and new paths, by old path."""
 
     texts: Mapping[str, tuple[str, str]]
     renames: Mapping[str, str]

@@ -1,7 +1,4 @@
-"""Media files: querying, uploading, updating and deleting them.
-
-Resized variants (`formats`) of pictures are created only for writes to the served branch.
-"""
+"""Media files: querying, uploading, updating and deleting them."""
 
 import posixpath
 import time
@@ -78,7 +75,6 @@ class Uploads:
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """Store a file's new content in the bucket, or prepare a picture so that the write is fast."""
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
@@ -100,10 +96,7 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Return the state with the resized variants (`formats`) of new pictures.
-
-    After SCALING_TIMEOUT_S, the others are created in the background.
-    """
+    """Wait for the resized variants (`formats`) of new pictures, at most SCALING_TIMEOUT_S."""
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
         if time.monotonic() < deadline:

@@ -1,7 +1,4 @@
-"""Writing: checks permissions, prepares files, saves them with `Site.write`, and renders the result.
-
-Commands write documents. Other modules prepare source texts, uploads and fixes for `Writes.make`.
-"""
+"""Writing: checks permissions, prepares files, saves them with `Site.write`, and renders the result."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -54,7 +51,6 @@ Sign = Callable[[Actor], tuple[str, str]]
 class Command:
     """A request to write documents: all of its operations succeed, or none is applied.
 
-    - `operations`: each is parsed before the next one is fetched.
     - `is_batch`: operations can refer to earlier ones, and errors contain their number.
     - `dry_run`: report the changes without saving anything.
     - `undo`: the caller wants to be able to undo the write.
@@ -78,9 +74,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document, in the state after all operations.
+    """A written document. `document_id` is "" if there was nothing to delete.
 
-    `document_id` is "" if there was nothing to delete. `merged` means merged with newer changes.
+    `merged` means merged with newer changes.
     """
 
     write: DocumentWrite
@@ -93,19 +89,18 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document as the operation's parameters specify. The body is empty for a deletion.
+        """Render the document, or nothing for a deletion.
 
-        Raises LimitError, and NotFoundError if the document has been deleted since.
+        Raises LimitError, and NotFoundError if it has been deleted since.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a command: written documents in the order of operations or, for a dry run, `files`.
+    """The result of a command: the written documents or, for a dry run, `files`.
 
-    `commit` is "pending" if it will be made later, and "" if writes are not committed. `undo` is None if the
-    write can't be undone.
+    `commit` is "pending" if it is made later, and "" if writes are not committed.
     """
 
     state: State
@@ -128,7 +123,7 @@ class Outcome(Generic[Made]):
 class Writes:
     """Write operations on the files of a site, on any branch. Thread-safe.
 
-    `sign` returns the author of an actor's commits. `source` is the origin in the event log.
+    `sign` returns the author of an actor's commits. The event log records `source`.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -137,9 +132,8 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller for a branch, or the same caller for the served branch.
-
-        Raises ForbiddenError, ValidationError, and the errors of `BranchWriter.state`.
+        """Return a copy of the caller for a branch. Raises ForbiddenError and ValidationError,
+        among others.
         """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
@@ -194,8 +188,8 @@ class Writes:
     ) -> Outcome[Made]:
         """Save the files that `prepare` makes of the request, on the caller's branch.
 
-        `permits` makes the write undoable with these permissions, except for the public or on other branches.
-        Raises the errors of `prepare`, `Site.write` and `BranchWriter.write`.
+        With `permits`, the caller can undo a write to the served branch. Raises the errors of `prepare`,
+        `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -225,9 +219,9 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes to files that `make` would cause. Raises the same errors.
+        """Return the changes to files that `make` would cause.
 
-        Also raises ForbiddenError without the permission `source.read`.
+        Raises its errors, and ForbiddenError without the permission `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.files_of(caller, prepare, request)
@@ -236,9 +230,10 @@ class Writes:
     def files_of(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `make` would write, and the result of `prepare`. Raises the same errors.
+        """Return the files that `make` would write, and the result of `prepare`, without checking
+        `source.read`.
 
-        Does not check whether the caller may see the files.
+        Raises the errors of `make`.
         """
         if caller.branch:
             return self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)

@@ -20,10 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # 16 positions cost one step
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries. None matches nothing.
-
-    The score increases with the number of queries that match.
-    """
+    """Query for documents that match at least `least` of several queries, and score higher with each."""
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
@@ -88,7 +85,7 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 class Phrase(query.Query):  # type: ignore[misc]
     """Query for words in a certain order, each given as a list of terms.
 
-    With `start`, they must be in the attribute whose range of positions begins there.
+    With `start`, they must be in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -179,8 +176,7 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        If `every` is set, a match needs all strict clauses and most other words (`enough`). Otherwise, one of
-        them is enough.
+        Unless `every` is set, one word or clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -253,7 +249,6 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether the word in a clause is so frequent that results do not have to contain it."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

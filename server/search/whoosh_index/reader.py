@@ -30,10 +30,7 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), match counts by group, and words that no version contains.
-
-    Equal scores are sorted by key: content type, id and locale.
-    """
+    """The best matches (score and key), match counts by group, and words that no version contains."""
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -41,9 +38,8 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches.
-
-    Their order depends only on scores and keys, so that the pages of a search fit together.
+    """The best `limit` matches, in an order that depends only on scores and keys, so that pages fit
+    together.
     """
 
     def __init__(self, limit: int) -> None:
@@ -101,11 +97,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in `wanted` groups, and the number of matches in each `counted`
-        group.
+        """Return the best `limit` versions in `wanted` groups, and match counts of `counted` groups. Raises
+        LimitError.
 
-        `documents` is the number of versions in counted groups, by language. If no version contains most of
-        the words, one word is enough. Raises LimitError.
+        `documents` is the number of counted versions, by language.
         """
         languages = list(languages)
         hits = Hits([], Counter())

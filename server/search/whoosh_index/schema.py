@@ -1,8 +1,6 @@
-"""Index schema. One whoosh document is one version of a document, with a field such as `text_en` per
-language.
+"""Index schema: one whoosh document is one version, with fields such as `text_en` for each language.
 
-Each attribute has its own range of positions, for conditions such as `title:tide`. Each commit adds a
-document of new words in their original spelling (`word_en`), for suggestions.
+Each attribute has its own range of positions, for conditions such as `title:tide`.
 """
 
 from collections.abc import Iterator
@@ -33,9 +31,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """Return the whoosh schema: a key, a digest, a group, and the text, headings and words of each
-    language.
-    """
+    """Return the whoosh schema, with fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

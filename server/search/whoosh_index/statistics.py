@@ -1,7 +1,4 @@
-"""Statistics about terms, for scores. They count only versions that the caller may see.
-
-The index's own statistics would reveal whether a hidden version contains a word.
-"""
+"""Statistics about terms, for scores. They don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +13,7 @@ _LOG2_POSTINGS_PER_STEP = 3  # 8 documents cost one step
 
 
 class Statistics:
-    """Statistics about terms in the groups that the caller may see, for which `counted` is true.
+    """Statistics about terms in the groups that the caller may see.
 
     `documents` is the number of their versions, by language.
     """

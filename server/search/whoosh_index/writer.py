@@ -24,10 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index.
-
-    `digest` is that of its content. Paragraphs are tuples of attribute number, weight and text.
-    """
+    """One version to index, with a digest of its content. Paragraphs: attribute number, weight, text."""
 
     key: str
     digest: str

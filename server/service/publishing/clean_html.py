@@ -1,7 +1,4 @@
-"""Cleaning of HTML for feeds: keeps only allowed elements and attributes, and makes links absolute.
-
-Feed readers show the HTML of many sites on one page, so nothing may run or change that page.
-"""
+"""Cleaning of HTML for feeds: keeps only safe elements and attributes, and makes links absolute."""
 
 from collections.abc import Callable, Mapping
 from html import escape
@@ -50,9 +47,8 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def resolver(address: str, media: str) -> Resolve:
-    """Return a function that makes the links in a document absolute.
-
-    `address` is the document's public URL, and `media` the server of `/uploads/`.
+    """Return a function that makes links absolute, given the document's public URL and the server of
+    `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:

@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A feed with its items, before it is written in a format. `url` is the feed's own URL."""
+    """A feed with its items, in no particular format. `url` is the feed's own URL."""
 
     title: str
     description: str
@@ -49,8 +49,7 @@ class FeedFormat(NamedTuple):
 def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
     """Return the media type and text of a feed in each format, by extension.
 
-    Raises NotFoundError if the feed doesn't exist or isn't public, and the errors of the content API if its
-    settings are invalid.
+    Raises NotFoundError if it isn't public, and the errors of the content API if its settings are invalid.
     """
     feed = site.state.settings.feeds.get(name)
     if feed is None or not is_public(feed, site):
@@ -84,9 +83,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
 
 
 def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the home page of the site that shows the documents of the feed's first content type
-    with a URL.
-    """
+    """Return the home page of the site with the feed's documents."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):

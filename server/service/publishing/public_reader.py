@@ -1,7 +1,4 @@
-"""What the public may find: published documents, for feeds, sitemaps and redirects.
-
-They are the same for every caller, so a cache or a static export can hold them.
-"""
+"""What the public may find: published documents, for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

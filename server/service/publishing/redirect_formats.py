@@ -1,7 +1,6 @@
 """Redirects as configuration files for web servers and hosts (docs/redirects.md).
 
-Percent-encoding keeps spaces, quotes, semicolons and line breaks out. Formats with decoded sources leave out
-control characters.
+Percent-encoding keeps spaces, quotes, semicolons and line breaks out.
 """
 
 import json
@@ -18,10 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format: description, whether it supports several hosts, and writer.
-
-    The writer also returns the redirects that the format can't represent.
-    """
+    """A format for redirects. `write` also returns the redirects that it can't represent."""
 
     about: str
     several_hosts: bool
@@ -153,10 +149,7 @@ def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 
 
 def _apache_pattern(text: str) -> str:
-    """Return a regular expression for a text in quotes, for Apache.
-
-    mod_rewrite does not support escaped quotes, so their code is used.
-    """
+    # mod_rewrite does not support escaped quotes, so their code is used.
     return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
 
 

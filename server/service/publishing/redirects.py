@@ -1,6 +1,5 @@
-"""Redirects from former addresses of documents directly to current ones (docs/redirects.md).
-
-A former address is an alias in the document's file, or comes from an earlier commit.
+"""Redirects from former addresses of documents (aliases, and addresses at earlier commits) to
+current ones.
 """
 
 import re
@@ -185,7 +184,7 @@ def read_aliases(
 def source_of(alias: Any, address: str) -> Source:
     """Return the address of an alias, which may be relative to the document's folder, as in Hugo.
 
-    Raises ValueError with the reason if the alias is invalid.
+    Raises ValueError with the reason if it is invalid.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -243,10 +242,9 @@ def list_redirects(
     declared: Iterable[Alias],
     former: Iterable[tuple[Document, str]],
 ) -> RedirectList:
-    """Return the redirects to the current addresses of documents, given aliases and `former` addresses,
-    newest first.
+    """Return the redirects from aliases and former addresses (newest first) to current addresses.
 
-    Aliases win. Those that contradict each other or a document's address are problems.
+    Aliases win. Contradictory aliases are problems.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current)
@@ -301,7 +299,7 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    """Return where a source leads to. A document that redirects to itself counts only if no other does."""
+    """Return where a source leads to, preferably to a different address."""
     targets = [source_of_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 
