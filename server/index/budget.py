@@ -1,8 +1,5 @@
-"""Budget: limits the cost of a request while the request is being processed (docs/reliability.md).
-
-Cost is counted in steps. One step is roughly one access to a document: to test, sort or render the document,
-or to follow a relation to it. The steps for a list or a chunk are charged before the list or chunk is
-processed.
+"""Limits on the cost of one request (docs/reliability.md). Cost is counted in steps: one step is roughly one
+access to a document.
 """
 
 import math
@@ -16,7 +13,7 @@ from server.errors import ClientGone, LimitError, NeedsThreadPool
 
 MAX_LOOP_STEPS = 2000  # limit on an event loop, where a request blocks all other requests
 STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
-COSTLY_CPU_S = 0.05  # A request that uses more processor time needs the mutex for costly requests.
+COSTLY_CPU_S = 0.05  # above this, a request needs the mutex for costly requests
 MAX_WAITING_REQUESTS = 8  # queue length for this mutex
 LARGE_BYTES = 1024 * 1024  # A larger response needs the mutex for large responses.
 MAX_WAITING_LARGE = 64  # queue length for this mutex; larger than the number of rendering threads
@@ -24,26 +21,18 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a new mutex for the costly requests in a process. Only one costly request runs at a time.
-
-    At most `waiting` requests can wait for the mutex. Each waits for at most `longest` seconds.
-    """
+    """Return a mutex for costly requests, for which at most `waiting` requests wait `longest` seconds."""
     return BoundedMutex("take long", waiting, longest)
 
 
 def large_responses() -> BoundedMutex:
-    """Return a new mutex for large responses. Only one large response is rendered at a time, which limits
-    memory use.
-    """
     return BoundedMutex("have large responses", MAX_WAITING_LARGE, TURN_TIMEOUT_S)
 
 
 class Budget:
-    """The processor time, the steps and the response bytes that one request may still use. Only one thread
-    uses a budget.
+    """Processor time, steps, response bytes and body `values` that one request may still use.
 
-    Without settings, the budget is unlimited. Call `close` when the response is complete. `values` is the
-    number of values that the request's body may still contain.
+    Unlimited without settings. Not thread-safe.
     """
 
     def __init__(
@@ -59,13 +48,11 @@ class Budget:
     ) -> None:
         """Create a budget.
 
-        - `turns`: the mutex for costly requests.
-        - `waits`: whether the thread may block to acquire that mutex.
-        - `costly`: whether the request needs that mutex from the start. Otherwise, it needs the mutex only
-          after it has used COSTLY_CPU_S seconds of processor time.
-        - `on_loop`: whether the code runs on an event loop. If so, long work raises NeedsThreadPool.
-        - `gone`: a function that returns whether the client has disconnected.
-        - `large`: the mutex for large responses.
+        - `turns`, `large`: the mutexes for costly requests and large responses.
+        - `waits`: whether the thread may block to acquire a mutex.
+        - `costly`: acquire `turns` before COSTLY_CPU_S have been used.
+        - `on_loop`: running on an event loop, so long work raises NeedsThreadPool.
+        - `gone`: returns whether the client has disconnected.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
@@ -73,7 +60,6 @@ class Budget:
         self._steps: float = settings.api.limits.steps if settings else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
         self._large, self._holds_large = large, False
-        # The response is large once fewer bytes than these remain.
         self._small_until = max(0.0, self._bytes - LARGE_BYTES) if settings and large else 0.0
         self._pieces: list[bytes] = []  # of the document that is being rendered
         self._counted_pieces, self._counted_bytes = 0, 0
@@ -82,36 +68,28 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Charge steps to the budget. Call this method before the work that the steps stand for.
-
-        Raises LimitError, BusyError (see `BoundedMutex`), NeedsThreadPool and ClientGone.
+        """Charge steps, before doing the work. Raises LimitError, BusyError, NeedsThreadPool and
+        ClientGone.
         """
         self._left -= steps
         if self._left < 0:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge `size` bytes of the response to the budget. Raises LimitError if the limit is exceeded.
-
-        If these bytes make the response large, also raises the errors that `take_turn` raises.
-        """
+        """Charge `size` bytes of the response. Raises the same errors as `allow`."""
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Start counting the size of a document that is being rendered. `pieces` is the list to which the
-        caller adds the rendered pieces. They count against the limit for the size of the response.
-
-        The next call replaces the list with the list for the next document.
-        """
+        """Count the bytes that are appended to `pieces` towards the response size, until the next call."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if `size` more bytes would exceed the limit for the response.
+        """Raise LimitError if `size` more bytes would exceed the response limit.
 
-        If these bytes would make the response large, also raises the errors that `take_turn` raises.
+        Raises BusyError and NeedsThreadPool if they would make the response large.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -120,9 +98,7 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Charge `count` values in the request's body to the budget. Raises LimitError if the body contains
-        too many values.
-        """
+        """Charge `count` values in the request body. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
@@ -140,12 +116,8 @@ class Budget:
         self._taken = True
 
     def _take_large(self) -> None:
-        """Acquire the mutex for large responses.
-
-        A request that already holds the mutex for costly requests does not acquire this mutex. Otherwise, two
-        requests could each hold one of the two mutexes and wait for the other one, which is a deadlock. As a
-        result, at most two large responses are rendered at the same time.
-        """
+        # A request that holds the other mutex does not wait for this one, to avoid a deadlock. So at most two
+        # large responses are rendered at the same time.
         if self._large is None or self._taken or self._holds_large:
             return
         self.leave_loop()
@@ -156,18 +128,12 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool if the code runs on an event loop. Call this method before work that would
-        block the loop for too long.
-        """
+        """Raise NeedsThreadPool if running on an event loop. Call it before long work."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes. If a document was not completely rendered, discard its rendered parts.
-
-        Call this method when the response is complete, and also when the request moves to a thread, where it
-        gets a new budget.
-        """
+        """Release the mutexes. Call it when the response is complete or the request moves to a thread."""
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False
@@ -183,8 +149,8 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps. Raise LimitError if the request has reached its limit on steps, processor time or
-        response size, and ClientGone if the client has disconnected.
+        """Grant more steps. Raises LimitError if a limit is reached, and ClientGone if the client has
+        disconnected.
         """
         settings = self._settings
         if settings is None:

@@ -1,7 +1,4 @@
-"""Dangling references: relations and media paths whose target is missing.
-
-Responses omit dangling references. Each dangling reference is reported as a problem.
-"""
+"""Dangling references: relations and media paths whose target is missing. Responses omit them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -19,7 +16,7 @@ from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # (uid, documentId) for a document, (MEDIA, path) for a media file
 MEDIA = "media"
-MAX_TITLED_VERSIONS = 50_000  # If a content type has more versions, its titles are not searched.
+MAX_TITLED_VERSIONS = 50_000  # above this, titles are not searched
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
@@ -29,11 +26,10 @@ def dangling(
     documents: Iterable[Document] | None = None,
     keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target in the given documents. By default, all documents are checked.
+    """Yield a warning for each missing target in the documents (default: all).
 
-    - `parsed` is a function that takes a file's path and returns the parsed tree and the positions of its
-      values.
-    - If `keys` is given, only these targets are reported.
+    - `parsed` returns a file's parsed tree and the positions of its values.
+    - `keys` limits the report to these targets.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -54,15 +50,13 @@ def dangling(
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield one version for each document file in the snapshot. Users and roles are not included."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have their own file.
-
-    A draft without a file of its own is a copy of the published version, so it is skipped.
+    """Yield the versions that have their own file, skipping drafts that are copies of the published
+    version.
     """
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
@@ -72,8 +66,8 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a relation target in its document's file. If the target can't be found, return
-    the position of the attribute.
+    """Return the position of a relation target in its file, or of the attribute if the target can't
+    be found.
     """
     for key in path:
         try:
@@ -90,7 +84,6 @@ def _position(
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
-    """Return whether a draft has no file of its own and is therefore a copy of the published version."""
     published = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
     return published is not None and published.path == draft.path
 
@@ -111,16 +104,16 @@ def _targets(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the key of each document and media file to which an attribute refers, even if it is missing."""
+    """Yield the key of each document and media file that the snapshot's documents refer to, even if
+    missing.
+    """
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             yield key_of(attribute, target)
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield each document that refers to users or roles. A document with several such relations is yielded
-    several times.
-    """
+    """Yield the documents that refer to users or roles. A document may be yielded several times."""
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
@@ -129,19 +122,19 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """Return the key with which `exists` looks up the target of a relation or media attribute."""
+    """Return the key of a relation or media target, for `exists`."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether a media file exists, or whether a document exists in any locale and status."""
+    """Return whether a media file exists, or a document in any locale and status."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
     if uid in ACCOUNT_UIDS and snapshot.users is None:
-        return True  # This snapshot contains no users, so the user is assumed to exist.
+        return True  # without users in this snapshot, assume that the user exists
     table = snapshot.tables.get(uid)
     # Types from other Strapi plugins are not indexed, so their documents can't be checked.
     return table is None or any((document_id, *at) in table.versions for at in table.order)
@@ -150,21 +143,14 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store in a relation or media attribute. Normally, these are the targets that the
-    client sent.
-
-    However, a client never sees missing targets, because responses omit them. A client that sends back
-    exactly the stored targets that exist has changed nothing. In this case, all stored targets are returned,
-    including the missing ones.
+    """Return the targets to store: those sent by the client, plus missing ones if the client
+    changed nothing.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
 
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
-    """Yield the documents that refer to any of the documents or media files in `keys`, even if these are
-    missing.
-    """
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(key_of(attribute, target) in keys for attribute, _, target in targets):
@@ -172,7 +158,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Lookup of documents by id and title, used to suggest fixes for missing targets."""
+    """Finds documents by id or title, to suggest fixes for missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -180,7 +166,7 @@ class _Targets:
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """Return the problem's message about a missing target, and a suggested fix."""
+        """Return the message about a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
@@ -204,9 +190,7 @@ class _Targets:
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """If `text` contains several targets, return a fix that suggests writing them as a list. Otherwise,
-        return "".
-        """
+        """Suggest a list if `text` contains several targets. Otherwise, return ""."""
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
@@ -218,17 +202,13 @@ class _Targets:
         return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
     def _find_by_id_or_title(self, uid: str, text: str) -> str:
-        """Return the id of the document whose id or title is `text`. Return "" unless exactly one document
-        matches.
-        """
+        """Return the id of the only document whose id or title is `text`, or ""."""
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
         return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
     def _ids_by_title(self, uid: str) -> dict[str, str]:
-        """Return the ids of a content type's documents by title. For a title that several documents share,
-        the id is "".
-        """
+        """Map titles to document ids. A title that several documents share maps to ""."""
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []
@@ -244,12 +224,9 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Return a title in a simplified form that ignores case and extra spaces, and in which a path becomes an
-    id. In this form, it can be compared with ids and with other titles.
-    """
+    # A path becomes an id, so it can be compared with ids, too.
     return " ".join(id_of_reference(title).casefold().split())
 
 
 def no_document(uid: str, document_id: str) -> str:
-    """Return the message that a document doesn't exist."""
     return f'the document "{document_id}" of type {uid} does not exist'

@@ -20,7 +20,7 @@ from server.schema.model import Attribute
 
 # Attribute types that the query parameter `_q` searches.
 SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
-MAX_DIRECT_SORT_DOCUMENTS = 100  # Larger results use the cached order of all documents.
+MAX_DIRECT_SORT_DOCUMENTS = 100  # larger results use the cached order of all documents
 # Text that JavaScript's Number() accepts, as in Strapi.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
@@ -28,14 +28,14 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents. `total` is the number of documents on all pages."""
+    """One page of documents, and the total number on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query) -> Listing:
-    """Return the requested page of the documents that match a query, in the requested order."""
+    """Return the page of matching documents that a query requests."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -54,16 +54,16 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return the document with this id if it matches the query's filters. Otherwise, return None."""
+    """Return the document with this id if it matches the query's filters."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return the document with this numeric `id` if it matches the query's filters. Otherwise, return None.
+    """Return the document with this numeric `id` if it matches the query's filters.
 
-    Each locale of a document has a different numeric `id`, so the `id` also selects the locale.
+    Each locale of a document has its own numeric `id`, so the query's locale is ignored.
     """
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
@@ -72,7 +72,7 @@ def find_numbered(view: View, query: Query, number: int) -> Document | None:
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """Return the document of a single type if it matches the query's filters. Otherwise, return None."""
+    """Return the document of a single type if it matches the query's filters."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -83,9 +83,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in the query's locales and status, in the default order. The query's filters are
-    ignored.
-    """
+    """Return all versions in the query's locales and status, in the default order, without filtering."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -95,18 +93,13 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    """Return the locales to search.
-
-    For a content type without locales, this is the site's default locale, because the index stores such
-    documents under it.
-    """
+    # The index stores documents without locales under the default locale.
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
     return query.locales
 
 
 def _find_in_locales(view: View, query: Query) -> Listing:
-    """Execute a query over several locales by testing every version."""
     filter_ = _filter(query)
     documents, test = list(candidates(view, query)), _test(view, query, filter_)
     if test is not None:
@@ -116,9 +109,7 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the documents in a locale that match the query, as a bit set (see `index.ordering`). Return None
-    if every document matches.
-    """
+    """Return the bit set of the documents in a locale that match the query, or None if all match."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -129,14 +120,13 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
 
 
 def _filter(query: Query) -> Filter:
-    """Return one filter that combines the query's `filters` and `_q` parameters."""
     filters = query.selection.filter
     return And((filters, _text_filter(query))) if query.text else filters
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter, together with the view's publicationFilter, into one test for documents. Return None
-    if every document passes.
+    """Compile a filter and the view's publicationFilter into one test, or return None if every document
+    passes.
     """
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
@@ -149,11 +139,7 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return the filter for the `_q` parameter.
-
-    A document matches if one of its visible texts or numbers contains the searched text, or if its documentId
-    is identical to the searched text.
-    """
+    """Return a filter for `_q`: a visible text or number contains the text, or the documentId equals it."""
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
@@ -161,9 +147,9 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """For published documents, build the joined texts that `_q` and `$contains` search.
+    """Build the joined texts of published documents that `_q` and `$contains` search.
 
-    This function is called before workers are forked, so that all workers share the memory for these texts.
+    Called before workers are forked, so that they share the memory.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
@@ -174,9 +160,7 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """Return the visible text attributes. If the searched text is a number, also return the visible number
-    attributes.
-    """
+    """Return the visible text attributes, and the number attributes if the searched text is a number."""
     is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a

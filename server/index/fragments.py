@@ -1,4 +1,4 @@
-"""Size-limited cache for rendered parts of documents. All responses use the same cache."""
+"""Size-limited cache for rendered parts of documents, shared by all responses."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -8,9 +8,7 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVED_BYTES = (
-    32 * 1024
-)  # charged to a group in advance, so that the group's size rarely needs to be updated
+_RESERVED_BYTES = 32 * 1024  # charged to a group in advance, so that its size is rarely updated
 _ENTRY_OVERHEAD_BYTES = 200  # approximate, in addition to the content
 
 Item = Document | Component
@@ -18,24 +16,21 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache for rendered documents and components, grouped by selection (the fields and relations that a
-    request selects).
-
-    To render a list, the group for the selection is looked up once. Each document is then looked up in the
-    group, which is a plain dictionary. Entries never become stale, because documents are immutable. The
-    dictionary keys are the id() of items. Each entry references its item, so Python cannot reuse the id() for
-    a different item.
+    """Cache for rendered documents and components, grouped by the fields and relations that a request
+    selects.
     """
 
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # Saves 6.8 of 8.1 ms per uncached list of 25 documents with populate=*.
+        # Saves 6.8 of 8.1 ms per uncached list of 25 documents with populate=*. Entries are keyed by id(item)
+        # and hold the item, so an id() is never reused. Documents are immutable, so entries never become
+        # stale.
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item. It calls `make` only if the cache does not yet contain the
-        item for `selection`.
+        """Return a function that renders an item, calling `make` only if the item is not cached for
+        `selection`.
         """
         group = self.cache.get(selection)
         if group is None:
@@ -58,7 +53,7 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Remove the entries for documents that were removed from the index, which frees their memory."""
+        """Free the memory of documents that were removed from the index."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -69,10 +64,8 @@ class Fragments:
 
 
 class _Group:
-    """Cache entries for one selection. The key of an entry is the id() of its item.
-
-    `used` is the size of the entries in bytes. `counted` is the number of bytes that was charged to the
-    cache: the entries plus a reserve for new entries.
+    """Entries for one selection, by id() of the item. `used` and `counted` are bytes: actual, and charged to
+    the cache.
     """
 
     __slots__ = ("counted", "entries", "used")
@@ -87,7 +80,6 @@ def _size(selection: Hashable, group: _Group) -> int:
 
 
 def _components(row: tuple[Any, ...]) -> Iterator[Component]:
-    """Yield all components in a row, including nested ones."""
     for value in row:
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Component):

@@ -1,8 +1,6 @@
-"""Inverse relations: find the documents that refer to a given document or file (spec.md 2).
+"""Inverse relations: find the documents that refer to a document or file (spec.md 2).
 
-Files store only the owning side of a relation. The inverse side is derived from edges. Edges map each target
-to the documents that refer to the target. If a client writes to the inverse side, `write.owning_side` changes
-the documents on the owning side instead.
+Files store only the owning side, so edges map targets to the documents that refer to them.
 """
 
 from collections import defaultdict
@@ -18,7 +16,7 @@ from server.index.ordering import Order
 from server.schema.model import Attribute, Schema, Type
 from server.storage.media import media_key
 
-Target = str | tuple[str, str]  # documentId, or (uid, documentId) in a morph relation
+Target = str | tuple[str, str]  # documentId, or (uid, documentId) for a morph relation
 Edges = Map[tuple[Target, str, str], Order]  # referring documents by target, locale and status
 Difference = tuple[list[Document], list[Document]]  # (removed versions, added versions)
 # (type, relation, target, locale, status) → documents that refer to the target
@@ -30,12 +28,10 @@ NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges for a relation: for each target, the documents that refer to the target. `at` is the
-    column in which the relation's targets are stored.
-    """
+    """Map each target of a relation to the documents that refer to it. `at` is the relation's column."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        # The order iterates in default order, so each list is also sorted by default.
+        # The order is in default order, so each list is, too.
         for document, targets in zip(order, column_of(order, at), strict=True):
             locale, status = document.locale, document.status
             for target in targets:
@@ -44,9 +40,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges for the relation in column `at` after some documents were removed and others were
-    added.
-    """
+    """Return the edges of the relation in column `at` after documents were removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -63,9 +57,7 @@ def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Docu
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group the removed and the added documents by their keys. A document with several keys is in several
-    groups.
-    """
+    """Group removed and added documents by key. A document with several keys is in several groups."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -77,11 +69,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a given document.
-
-    `attribute` is the inverse side of the relation. Its `mapped_by` is the name of the attribute on the
-    owning side.
-    """
+    """Return a function that finds the documents of `type_` that refer to a given document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -100,11 +88,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents in which a visible media attribute refers to a
-    given file.
-
-    Media attributes in components are ignored.
-    """
+    """Return a function that finds the published documents whose media attributes contain a given file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -1,8 +1,4 @@
-"""Size-limited cache for orders (sorted documents).
-
-When documents change, an order that uses only the documents' own columns is updated. An order that uses
-values in related documents is discarded.
-"""
+"""Size-limited cache for sorted documents."""
 
 from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
@@ -12,15 +8,12 @@ from server.index.inverse_relations import Difference
 from server.index.ordering import Column, Order
 
 MAX_BYTES = 256 * 1024 * 1024
-# Each write updates all cached orders. Charging at least this size per order limits
-# their number to 64, even on small sites.
+# Each write updates all cached orders. Charging at least this much per order limits their number to 64.
 _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key for an order that uses only the documents' own columns, in one content type, locale and
-    status.
-    """
+    """Cache key for an order by the documents' own columns, in one content type, locale and status."""
 
     uid: str
     columns: tuple[Column, ...]
@@ -29,10 +22,9 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for an order that uses values in related documents.
+    """Cache key for an order by values in related documents.
 
-    `paths` contains two values for each sort key: the path to the value, as a tuple of positions in rows, and
-    whether the sort is descending.
+    `paths` contains, for each sort key, positions in rows, and whether it descends.
     """
 
     uid: str
@@ -51,7 +43,6 @@ class Orders:
         self.cache: Cache[ColumnKey | PathKey, Order] = Cache(max_bytes, _size)
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. If the cache does not contain the order, create it with `make`."""
         order = self.cache.get(key)
         if order is None:
             order = make()
@@ -59,10 +50,9 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot. It contains the orders that use only the documents' own
-        columns, updated with `changes`.
+        """Return a cache for the next snapshot, with the orders by the documents' own columns updated.
 
-        `changes` maps the uids of content types to the removed and added documents.
+        `changes` maps uids to the removed and added documents.
         """
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
@@ -76,33 +66,25 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the orders in a joined snapshot, which contains both content and users.
+    """Cache for the orders in a snapshot of content and users.
 
-    An order that uses only the documents' own columns is stored in the cache of the original snapshot, so the
-    order remains available when the joined snapshot is discarded.
+    Orders by the documents' own columns are shared with the two original caches.
     """
 
     __slots__ = ("_base", "_other", "_uids")
 
     def __init__(self, base: Orders, other: Orders, uids: Set[str]) -> None:
-        """Create the cache for a joined snapshot.
-
-        Orders for the content types in `uids` are stored in `other`. Orders for all remaining content types
-        are stored in `base`.
-        """
+        """Store orders for the content types in `uids` in `other`, and all others in `base`."""
         super().__init__(base.cache.most)
         self._base, self._other, self._uids = base, other, uids
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. If the cache does not contain the order, create it with `make`."""
         if isinstance(key, PathKey):
             return super().get(key, make)
         return (self._other if key.uid in self._uids else self._base).get(key, make)
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:
-    """Return the approximate size of an order in bytes: the size of the key, of one reference per document,
-    and of one set per chunk.
-    """
+    # a reference per document, and a bit set per chunk
     count = len(order)
     return max(_MIN_ORDER_BYTES, size_of(key) + 8 * count + count * count // 2048)

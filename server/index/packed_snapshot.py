@@ -1,4 +1,4 @@
-"""Serialization of snapshots, so that they can be sent to a different process."""
+"""Serialization of snapshots, for sending them to another process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,10 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot. `people` contains the users and roles.
-
-    `users` is the version number of these users, or None if the snapshot contains no users.
-    """
+    """A serialized snapshot. `people` contains users and roles; `users` is their version number, or None."""
 
     schema: Schema
     content: Blocks
@@ -26,7 +23,6 @@ class PackedSnapshot:
 
 
 def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
-    """Serialize a snapshot. Rows that are already packed are copied without unpacking them."""
     content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
     if snapshot.users is None:
         return PackedSnapshot(snapshot.schema, content)
@@ -35,9 +31,9 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the snapshot of the content without users, and the same snapshot joined with users.
+    """Return the snapshot of the content, and the same snapshot joined with users.
 
-    If no users were packed, both results are the snapshot without users.
+    If no users were packed, both are the same.
     """
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:
@@ -48,13 +44,11 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:
-    """Serialize documents into blocks."""
     entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
     return tuple(pack_in_blocks(entries))
 
 
 def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
-    """Yield the documents from blocks that `pack_documents` created."""
     for block in blocks:
         for cached in unpack(block, schema.types):
             if cached.entry.document:

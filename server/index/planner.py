@@ -1,9 +1,4 @@
-"""Query planner. It splits a filter into two parts: a bit set of candidates (see `index.ordering`), which is
-computed from the index, and a residual filter.
-
-The bit set always contains every matching document. If there is a residual filter, the bit set may also
-contain documents that do not match, so each document must be tested with the residual filter.
-"""
+"""Query planner: splits a filter into a bit set of candidates from the index and a residual filter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -40,20 +35,18 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Result of planning a filter.
-
-    `bits` is the bit set of candidates, or None if all documents are candidates. `rest` is the residual
-    filter, or None if all candidates match.
+    """Result of planning a filter: candidates (None: all documents) and residual filter (None: all candidates
+    match).
     """
 
     bits: int | None = None
     rest: Filter | None = None
 
 
-MAX_TESTED_CANDIDATES = 50  # For so few candidates, testing each one is cheaper than set operations.
+MAX_TESTED_CANDIDATES = 50  # for so few candidates, testing each one is cheaper than set operations
 
-# By operator: a function of a column's order and the operand. It returns the set of matching documents, or
-# None if the set can't be computed from the order.
+# Functions that compute the set of matches from a column's order and the operand, or None if that's
+# impossible.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$eq": equal,
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
@@ -64,17 +57,14 @@ _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$between": within,
     "$startsWith": starting_with,
 }
-# Operators that are the negation of another operator.
+# Operators that negate another operator.
 _NEGATIONS: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
-# Operators that can match only texts that contain the operand, ignoring case. For $containsi, these are
-# exactly the matches.
+# Operators whose matches all contain the operand, ignoring case.
 _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
 def _cost(part: Filter) -> int:
-    """Return a rank that determines the order in which filters are evaluated: first comparisons, then
-    relations, then text search.
-    """
+    """Rank filters for evaluation: comparisons first, then relations, then text search."""
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -85,9 +75,7 @@ def _cost(part: Filter) -> int:
 
 
 def _searched_text(part: Filter) -> str:
-    """Return the casefolded text that a `$containsi` comparison searches for. For all other filters, return
-    "".
-    """
+    """Return the casefolded text of a `$containsi` comparison, or "" for other filters."""
     if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
         return ""
     if not is_orderable(part.attribute) or part.attribute.name == "locale":
@@ -96,10 +84,7 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on documents of one content type.
-
-    `locale` is the locale in which relations are resolved.
-    """
+    """Planner for filters on documents of one content type. Relations are resolved in `locale`."""
 
     view: View
     type: Type
@@ -107,12 +92,10 @@ class Planner(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """All candidate documents, in the default order."""
         return self.view.snapshot.list(self.type, self._own_locale, self._status)
 
     @property
     def _slots(self) -> Slots:
-        """The slots of all candidate documents."""
         return self.view.snapshot.slots(self.type, self._own_locale, self._status)
 
     @property
@@ -124,7 +107,6 @@ class Planner(NamedTuple):
         return effective_status(self.type, self.view.drafts)
 
     def plan(self, filter_: Filter) -> Plan:
-        """Return the plan for a filter."""
         if isinstance(filter_, And):
             return self._all(filter_)
         if isinstance(filter_, Or):
@@ -136,11 +118,7 @@ class Planner(NamedTuple):
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """Plan an And filter, beginning with its cheapest part.
-
-        As soon as only a few candidates remain, planning stops. The parts that have not yet been planned
-        become the residual filter.
-        """
+        # Cheapest parts first. Once few candidates remain, the other parts become the residual filter.
         bits: int | None = None
         rest: list[Filter] = []
         for part in sorted(filter_.parts, key=_cost):
@@ -192,10 +170,9 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return a pair for a comparison: the bit set of documents that match it, and whether the set is
-        exact (contains only documents that match). If the set can't be computed, it is None.
+        """Return the bit set for a comparison (None if it can't be computed), and whether the set is exact.
 
-        A negated operator is treated as if it were not negated: `name` is the operator without the negation.
+        `name` is the operator without its negation.
         """
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
@@ -213,9 +190,7 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """Return the bit set of documents that contain `text` in at least one of the columns. `text` must be
-        casefolded.
-        """
+        """Return the bit set of documents that contain the casefolded `text` in any of the columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.search_results.containing(self._slots, key, self.view.budget)
 
@@ -225,7 +200,6 @@ class Planner(NamedTuple):
         return nulls(order) if null != part.negated else not_null(order)
 
     def _compared_order(self, part: Compare) -> Order:
-        """Return the order that is sorted by the compared column."""
         return self._order_of(part.attribute, part.at)
 
     def _order_of(self, attribute: Attribute, at: int) -> Order:
@@ -233,7 +207,6 @@ class Planner(NamedTuple):
         return self.view.snapshot.ordered(key, self.view.budget)
 
     def _spend_on_sets(self, count: int) -> None:
-        """Charge the budget for creating or combining `count` sets."""
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
@@ -243,28 +216,25 @@ class Planner(NamedTuple):
         return Plan(None if matches else 0)
 
     def by_ids(self, ids: Iterable[str]) -> int:
-        """Return the bit set of the documents with these documentIds."""
         get, locale, status = self.view.snapshot.get, self._own_locale, self._status
         return bits_of(d for i in ids if (d := get(self.type, i, locale, status)) is not None)
 
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a filter such as `filters[author][name]=Ann`: first find the related documents (authors) that
-        match the inner filter, then the documents that refer to them.
-        """
+        """Plan a filter on a relation: find the matching targets, then the documents that refer to them."""
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Documents without a target match, too. Finding them requires a scan.
+            return Plan(rest=part)  # Documents without a target match, too; only a scan finds them.
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
         other = part.target.attributes[attribute.mapped_by or ""]
         if (
             other.morph or not attribute.to_many
-        ):  # Of several referring documents, a to-one relation resolves to only one.
+        ):  # A to-one relation resolves to only one of several referring documents.
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))
@@ -281,7 +251,7 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """Return the documents that the relation may refer to and that match the inner filter."""
+        """Return the possible targets of the relation that match the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)
@@ -291,7 +261,6 @@ class Planner(NamedTuple):
         return [d for d in targets if view.version(target, d.document_id, inside) is d]
 
     def find(self, filter_: Filter) -> Iterable[Document]:
-        """Return the documents that match a filter, in the default order."""
         plan = self.plan(filter_)
         candidates = self.documents(plan.bits)
         if plan.rest is None:
@@ -299,9 +268,6 @@ class Planner(NamedTuple):
         return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
-        """Return the documents in the bit set `bits`, in the default order. If it is None, return all
-        documents.
-        """
         if bits is None:
             return self.order
         self._spend_on_sets(1)

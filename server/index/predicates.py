@@ -11,8 +11,7 @@ from server.index.snapshot import View
 from server.query.ast import And, Compare, Filter, Missing, Or, Through
 from server.query.operators import text_of
 
-# (row, its document, locale for following relations) → whether the row matches. Derived relations need the
-# document.
+# (row, its document, locale for relations) → whether the row matches. Derived relations need the document.
 Test = Callable[[tuple[Any, ...], Document | None, str], bool]
 
 
@@ -20,12 +19,11 @@ _BATCH_DOCUMENTS = 64  # documents per charge to the budget
 
 
 def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that match a filter."""
     return passing_test(view, compile_filter(view, filter_), weight_of(filter_), documents)
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test. Testing one document costs `weight` budget steps."""
+    """Return the documents that pass a test. Each costs `weight` budget steps."""
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):
@@ -35,16 +33,14 @@ def passing_test(view: View, test: Test, weight: int, documents: Iterable[Docume
 
 
 def weight_of(filter_: Filter) -> int:
-    """Return the number of budget steps for testing one row: one step per comparison. Related documents are
-    charged separately.
-    """
+    # one step per comparison; related documents are charged separately
     if isinstance(filter_, And | Or):
         return 1 + sum(map(weight_of, filter_.parts))
     return 1
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
-    """Return a function that tests whether a row matches the filter."""
+    """Compile a filter into a test for a row."""
     if isinstance(filter_, And):
         return all_of([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Or):
@@ -57,7 +53,6 @@ def compile_filter(view: View, filter_: Filter) -> Test:
 
 
 def all_of(tests: list[Test]) -> Test:
-    """Return a test that passes if all of the given tests pass."""
     if len(tests) == 1:
         return tests[0]
     return lambda row, owner, locale: all(test(row, owner, locale) for test in tests)
@@ -110,9 +105,7 @@ def _folding(filter_: Compare) -> Test:
 
 
 def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
-    """Return a function that converts a document's value before it is compared, or None if no conversion is
-    needed.
-    """
+    """Return a function that converts a value before it is compared, or None if none is needed."""
     attribute = filter_.attribute
     textual = attribute.group == "string" or attribute.group == "date"
     if filter_.operator.folds:
@@ -137,10 +130,9 @@ def _missing(view: View, filter_: Missing) -> Test:
 
 
 def _through(view: View, filter_: Through) -> Test:
-    """Return a test that passes if at least one related item matches the inner filter.
+    """Return a test that passes if any related item matches the inner filter.
 
-    If there are no related items, a row of nulls is tested instead, as in an SQL outer join. So
-    `filters[parent][id][$null]=true` finds documents without a parent.
+    Without related items, a row of nulls is tested, as in an SQL outer join.
     """
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
     matches_nulls = inner((None,) * len(filter_.target.columns), None, "")
@@ -175,9 +167,7 @@ def _through(view: View, filter_: Through) -> Test:
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
-    """Return a test like the one from `_through`, for relations whose column contains the ids of the targets.
-
-    Each target is tested only once, and the result is cached. If the cached result is None, the target is
+    """Like `_through`, for relations that are stored as ids. Each target is tested once; None means
     missing.
     """
     at, target = filter_.at, filter_.target

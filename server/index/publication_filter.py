@@ -1,4 +1,4 @@
-"""Publication state of documents, for the parameter `publicationFilter` and the field `publicationStatus`."""
+"""Publication state of documents, for `publicationFilter` and `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -41,8 +41,8 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return the publication status of a document in its locale: `published`, `modified` (published, but the
-    draft differs), or `draft` (never published).
+    """Return `published`, `modified` (the draft differs) or `draft` (never published) for a document's
+    locale.
     """
     if not document.type.draft_publish:
         return PUBLISHED
@@ -56,7 +56,6 @@ def _version(snapshot: Snapshot, document: Document, status: str, locale: str) -
 
 
 def _is_modified(snapshot: Snapshot, document: Document) -> bool:
-    """Return whether the draft and the published version of a document have different values."""
     published, draft = (
         _version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT)
     )

@@ -1,7 +1,5 @@
-"""The index: an immutable snapshot of all documents that can be queried.
-
-`apply` returns a changed snapshot, which shares its unchanged parts with the previous one. Each request uses
-a single snapshot, so it needs no lock and never sees a partial change.
+"""The index: an immutable snapshot of all documents, so a request needs no lock and sees no partial
+change.
 """
 
 from collections import defaultdict
@@ -49,16 +47,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents in a site at one moment. `number` increases with every snapshot that a process creates.
+    """All documents in a site at one moment. `number` increases with every snapshot in a process.
 
-    A snapshot has these caches:
-    - `fragments`: rendered parts of single documents. The next snapshot inherits this cache.
-    - `rendered`: documents that were rendered together with their populated documents.
-    - `search_results`: results of text searches.
-    - `orders`: sorted documents. The next snapshot inherits the orders that use only the documents' own
-      columns.
-
-    `users` is the version number of the joined users, or None if no users are joined (`index.user_index`).
+    `fragments` caches rendered documents, `rendered` those with populated documents. `users` is the version
+    of the joined users, or None.
     """
 
     schema: Schema
@@ -74,10 +66,7 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return this snapshot with additional tables, including the table of users.
-
-        `users` is the version number of the users.
-        """
+        """Return this snapshot with additional tables. `users` is the version number of the users."""
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -90,17 +79,14 @@ class Snapshot:
         )
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version of a document, or None if it does not exist."""
         return self.tables[type_.uid].versions.get((document_id, locale, status))
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
-        """Return the versions of a content type in one locale and status, in the default order."""
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the versions of a content type, sorted by columns.
-
-        The order is cached, and the cached order is updated when documents change.
+        """Return the versions of a content type, sorted by columns. The order is cached and kept up
+        to date.
         """
 
         def make() -> Order:
@@ -111,30 +97,26 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a bit set (see `index.ordering`), in the default order. This is fast for
-        small sets.
-        """
+        """Return the documents in a bit set, in the default order. Fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
-        """Return the versions of a content type in one locale and status, by slot."""
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the versions of a content type that refer to `target` in the relation `relation`, in the
-        default order.
+        """Return the versions of a content type whose relation `relation` refers to `target`, in default
+        order.
         """
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
 
 def empty(schema: Schema) -> Snapshot:
-    """Return a snapshot without documents."""
     return Snapshot(schema, {t.uid: Table() for t in schema.types.values() if t.kind != "component"})
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from all documents. The result is the same as with `apply`, but `build` is faster."""
+    """Create a snapshot from all documents. Faster than `apply`, with the same result."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -157,11 +139,9 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return a new snapshot from which some documents were removed and to which others were added. The cost
-    depends only on the number of these documents.
+    """Return a new snapshot after removing and adding documents.
 
-    If several files contain the same document id, locale and status, the snapshot uses the file whose path
-    sorts first.
+    If several files claim the same document id, locale and status, the first path wins.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -224,9 +204,9 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Return the media files by key after some files were removed and others were added.
+    """Return the media files by key after a change.
 
-    If two file names differ only in the Unicode encoding of accents, the file whose path sorts first is used.
+    If names differ only in the Unicode encoding of accents, the first path wins.
     """
     changed, freed = media.mutate(), set[str]()
     for document in removed:
@@ -235,7 +215,7 @@ def _apply_media(
             del changed[key]
             freed.add(key)
     others: Iterable[Document] = ()
-    if any(not key.isascii() for key in freed):  # Another file may have the same key.
+    if any(not key.isascii() for key in freed):  # another file may have the same key
         others = (document for document in files.versions.values() if _media_key(document) in freed)
     for document in (*added, *others):
         key = _media_key(document)
@@ -245,15 +225,12 @@ def _apply_media(
 
 
 def _media_key(document: Document) -> str | None:
-    """Return the key of a media file, or None if the document is not a media file."""
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
 class View(NamedTuple):
-    """A snapshot as one request sees it.
-
-    `drafts` contains the uids of the content types whose drafts the request sees. `publication` is the value
-    of the request's `publicationFilter` parameter.
+    """A snapshot as one request sees it: with drafts of the content types in `drafts`, and a
+    `publicationFilter`.
     """
 
     snapshot: Snapshot
@@ -263,21 +240,18 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version of a document to which a relation resolves, or None if the view contains no such
-        version.
+        """Return the version that a relation resolves to, or None.
 
-        `locale` is the locale of the document that contains the relation.
+        `locale` is the locale of the referring document.
         """
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the targets of a relation or media attribute, in their stored order.
+        """Return a function that finds the targets of a relation or media attribute, without missing ones.
 
-        The function's parameters are the column's value, the document (which is needed for derived
-        relations), and the locale in which relations are resolved. Missing targets are omitted. For a to-one
-        relation, the function may return several targets, but only the first one is valid.
+        For a to-one relation, only the first result is valid.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -317,9 +291,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the versions of the document in other locales, in the order of the locales in the site's
-        settings.
-        """
+        """Return the versions of the document in other locales, in the order of the site's settings."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

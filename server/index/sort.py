@@ -1,4 +1,4 @@
-"""Sorting of documents by their own values, and by values in related documents."""
+"""Sorting of documents by their own values and by values in related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents by keys. The function's input must be in the default order.
+    """Return a function that sorts documents, which must be in the default order.
 
-    In an ascending sort, nulls come first; in a descending sort, they come last.
+    Nulls come first, or last if descending.
     """
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
@@ -38,15 +38,13 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components by keys. Its parameters are the components and the locale of
-    the document that contains them.
-    """
+    """Return a function that sorts components, given the locale of the document that contains them."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
     def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
         spend(len(components) * len(values))
-        # Component ids are derived from positions, so sorting by id means sorting by position.
+        # Component ids are derived from positions.
         position = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
             components = sort_by(
@@ -60,11 +58,7 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a list that contains items of several types.
-
-    Items change places only with items of the same type. For example, if the types are A, B, A, they are
-    still A, B, A in the result. For components, `inside` is the locale of the document that contains them.
-    """
+    """Sort the items of each type in a mixed list. Types A, B, A stay A, B, A."""
     ordered = list(items)
     for uid, sort in sorts.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -78,7 +72,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """Return all documents of a content type in a locale, sorted by these keys. The order is cached."""
+    """Return all documents of a content type in a locale, sorted by keys. The order is cached."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
@@ -92,13 +86,11 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """Return all documents in `default`, sorted by keys that include paths to related documents."""
     # The key function is unused: this order is neither changed nor searched by range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
-    """Return a function that takes a document and returns the value by which `key` sorts the document."""
     if not key.steps:
         return _last_value(key)
     value = _sort_value(view, key)
@@ -106,11 +98,8 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that takes an item and its locale, and returns the value by which `key` sorts the
-    item.
-
-    If the key's path leads to several values, the function returns the value that sorts first, which may be
-    null.
+    """Return a function of an item and its locale that returns the sort value: the first if there are
+    several.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -129,10 +118,8 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function for a to-many relation or component in a sort path. Of all values that the path leads
-    to, the function returns the one that sorts first.
-
-    The value for each item is computed only once, even if several paths lead to the item.
+    """Return a function that returns, of all values that a to-many step leads to, the one that
+    sorts first.
     """
     follow, spend = _follower(view, step), view.budget.spend
     cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.
@@ -158,9 +145,6 @@ def _first_value(
 
 
 def _locale_at(item: Item, locale: str) -> str:
-    """Return the locale in which the relations of an item are resolved. For a component, this is the locale
-    of the document that contains it.
-    """
     return locale_inside(item) if isinstance(item, Document) else locale
 
 

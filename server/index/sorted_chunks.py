@@ -1,9 +1,4 @@
-"""Immutable sorted sequence, split into chunks. A changed copy shares most of its chunks with the original.
-
-To add or remove an item, only one chunk and the list of chunks are copied. So the cost hardly depends on the
-number of items, and other code can continue to read the original sequence. Each chunk has notes, which are a
-cache of values derived from the chunk's items.
-"""
+"""Immutable sorted sequence in chunks. A changed copy shares most of its chunks with the original."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -18,9 +13,7 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items sorted by `key(item)`. Each item must have a different key, and the key of an item must never
-    change.
-    """
+    """Items sorted by `key(item)`. Keys must be unique and never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -33,12 +26,10 @@ class SortedChunks(Generic[T]):
 
     @classmethod
     def of(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
-        """Create a sequence from unsorted items."""
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
     def presorted(cls, ordered: list[T], key: KeyOf[T]) -> Self:
-        """Create a sequence from items that are already sorted."""
         chunks = tuple(tuple(ordered[i : i + CHUNK_ITEMS]) for i in range(0, len(ordered), CHUNK_ITEMS))
         return cls(key, chunks, len(ordered))
 
@@ -49,7 +40,7 @@ class SortedChunks(Generic[T]):
         return chain.from_iterable(self._chunks)
 
     def slice(self, start: int, stop: int) -> list[T]:
-        """Return the items from index `start` up to, but not including, index `stop`."""
+        """Return the items from index `start` to `stop` (exclusive)."""
         items: list[T] = []
         for chunk in self._chunks:
             if stop <= 0:
@@ -62,7 +53,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks, each with its notes. Callers may add values to the notes."""
+        """The chunks with their notes, to which callers may add values."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -73,11 +64,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items whose keys are at least `low` and less than `high`. If `high` is None, there is no
-        upper bound.
+        """Yield the items with `low` <= key < `high`. None means no upper bound.
 
-        A complete chunk is yielded together with its notes. A part of a chunk is yielded with None instead of
-        the notes.
+        Complete chunks come with their notes, parts of chunks with None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -91,10 +80,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy from which items were removed and to which items were added.
-
-        Items to remove are identified by their keys.
-        """
+        """Return a copy without the removed items (compared by key) and with the added ones."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

@@ -1,5 +1,5 @@
-"""Substring search in text columns. The texts in each block of documents are joined into one string, so a
-single search covers all documents in the block.
+"""Substring search in text columns. Texts are joined in blocks, so one search covers all documents in a
+block.
 """
 
 import ctypes
@@ -18,19 +18,18 @@ from server.index.sorted_chunks import Notes
 from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
-_LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as one step.
-_SAMPLE_MATCHES = 16  # If half of these first documents match, the remaining ones are tested one by one.
-_MAX_TESTED_DOCUMENTS = 32  # Up to this number, documents are tested one by one.
+_LOG2_BYTES_PER_STEP = 11  # searching 2048 bytes takes about as long as one step
+_SAMPLE_MATCHES = 16  # if half of these first documents match, test the others one by one
+_MAX_TESTED_DOCUMENTS = 32  # up to this number, documents are tested one by one
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_CACHED_CHARS = 200  # Searches for longer texts are rarely repeated.
-_ENTRY_OVERHEAD_BYTES = 300  # approximate, in addition to the key and the set
+MAX_CACHED_CHARS = 200  # searches for longer texts are rarely repeated
+_ENTRY_OVERHEAD_BYTES = 300  # approximate, besides the key and the set
 
 
 class Joined(NamedTuple):
-    """The texts in a block of documents, casefolded, encoded as UTF-8 and joined.
-
-    `starts` contains the offset of each text, followed by the total length.
+    """Casefolded UTF-8 texts of a block of documents. `starts` contains their offsets and the total
+    length.
     """
 
     texts: bytes
@@ -38,12 +37,7 @@ class Joined(NamedTuple):
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the bit set of documents that contain `text` in at least one of the columns.
-
-    `text` must already be casefolded, because the search is case-insensitive. The search never accesses
-    document objects, because each access would make a forked process copy a memory page that it shares with
-    other processes.
-    """
+    """Return the bit set of documents that contain the casefolded `text` in any of the columns."""
     if "\0" in text:
         return 0
     needle = _encode(text)
@@ -51,6 +45,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         positions: set[int] = set()
         # Longest texts first: they match most often, so fewer documents remain for the other columns.
+        # Document objects are not accessed, because that would copy memory pages shared by forked processes.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
             if len(block) - len(positions) <= _MAX_TESTED_DOCUMENTS:
@@ -67,15 +62,13 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Of the documents in the bit set `bits`, return the documents whose text in column `at` contains `text`.
-    The result is also a bit set. The comparison is case-sensitive.
-    """
+    """Narrow a bit set to the documents whose text in column `at` contains `text`, case-sensitively."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column, as bytes. SEPARATOR may follow the text."""
+    """Return a document's text in a column, as bytes. SEPARATOR may follow."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -83,9 +76,7 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for the result of a text search in some columns, in one content type, locale and status. The
-    text is casefolded.
-    """
+    """Cache key for a search for casefolded text in some columns of one content type, locale and status."""
 
     uid: str
     columns: tuple[int, ...]
@@ -95,20 +86,16 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the search results in one snapshot.
-
-    The cache is useful because clients repeat the same search when they request the next page or a different
-    sort order.
-    """
+    """Cache for the text searches in one snapshot, which clients repeat for each page."""
 
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # In 2,000 articles, saves 1.0 of 1.4 ms for each page of a search after the first page.
+        # Saves 1.0 of 1.4 ms per further page of a search in 2,000 articles.
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the same set as the function `containing`. If possible, the set comes from the cache."""
+        """Return the bit set of matching documents, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -122,7 +109,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts in these columns in advance, so that the first search is faster."""
+    """Join the texts in these columns in advance, to speed up the first search."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -137,7 +124,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Return the joined texts of a block in one column. Packed rows are read without unpacking them."""
+    """Join a block's texts in one column. Packed rows are read without unpacking them."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -162,9 +149,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
 
 
 def _encode(value: Any) -> bytes:
-    """Return a value as UTF-8 bytes. In UTF-8, searching for bytes gives the same result as searching for
-    characters.
-    """
+    # UTF-8 is self-synchronizing: searching bytes gives the same result as searching characters.
     text = "" if value is None else text_of(value)
     return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
@@ -174,9 +159,7 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the positions of the documents in the block that contain the text `needle`, in
-    ascending order.
-    """
+    """Return the positions of the documents in the block that contain `needle`, in ascending order."""
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -194,31 +177,25 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
-    """Return the positions of the documents that contain the text `needle`, in ascending order. Positions
-    before `first` are ignored.
-
-    The documents are tested one by one.
-    """
     starts = joined.starts[first:]
     offsets = map(joined.texts.find, repeat(needle), starts, starts[1:])
     return [i for i, at in enumerate(offsets, first) if at >= 0]
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Of the given positions, return the positions whose documents contain the text `needle`."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 
 
 # --- memmem ---------------------------------------------------------------------------------------
-# To find two words in the bodies of 2,000 articles, memmem needs 0.9 ms, `bytes.find` 1.75 ms and `re` 2.6
-# ms. For a frequent word, memmem and `bytes.find` both need 1.4 ms.
+# For two words in the bodies of 2,000 articles, memmem needs 0.9 ms, `bytes.find` 1.75 ms and `re` 2.6 ms.
+# For a frequent word, memmem and `bytes.find` both need 1.4 ms.
 
 Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """Return a function that searches `texts` for a text from a given offset on, like `bytes.find`."""
+    """Return a function like `texts.find`, but faster if memmem is available."""
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
@@ -231,7 +208,7 @@ def _finder(texts: bytes) -> Find:
 
 
 def _load_memmem() -> Callable[[int, int, bytes, int], int | None] | None:
-    """Return the function memmem from the C library, or None if it is unavailable."""
+    """Return memmem from the C library, or None if it is unavailable."""
     try:
         function = ctypes.PyDLL(None).memmem
     except (AttributeError, OSError):

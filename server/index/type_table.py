@@ -1,8 +1,4 @@
-"""Index of one content type, which finds documents by id, sort order, relation target and unique value.
-
-A table is immutable. `apply_table` returns a changed table, which shares its unchanged parts with the
-previous one.
-"""
+"""Immutable index of one content type, by id, sort order, relation target and unique value."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -33,17 +29,15 @@ LocaleStatus = tuple[str, str]
 SlotBlock = tuple[Document | None, ...]
 
 _UNIQUE = "unique"
-SLOT_BITS = 8  # A block has 256 slots.
+SLOT_BITS = 8  # 256 slots in a block
 _SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The slots for documents of one content type, locale and status, in blocks of 256 slots.
+    """Slots for documents of one content type, locale and status, in blocks with notes (cached values).
 
-    Each block has notes, which are a cache of values derived from the block's documents. The notes are
-    discarded when the block changes. They include the joined texts, which save 2.6 of 3.8 ms per search with
-    `_q` in 2,000 articles. `free` contains the unused slots.
+    The joined texts in notes save 2.6 of 3.8 ms per `_q` search in 2,000 articles.
     """
 
     blocks: tuple[SlotBlock, ...] = ()
@@ -51,18 +45,13 @@ class Slots:
     notes: tuple[Notes, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
-        """Return the documents in a bit set (see `index.ordering`), in no particular order."""
         return [d for slot in slots_of(bits) if (d := self.document(slot)) is not None]
 
     def document(self, slot: int) -> Document | None:
-        """Return the document in a slot, or None if the slot is free."""
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return a copy from which documents were removed and to which documents were added.
-
-        Each added document is assigned a slot.
-        """
+        """Return a copy without the removed documents, and with the added ones in new slots."""
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
         for document in removed:
@@ -80,10 +69,6 @@ class Slots:
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
-        """Return a mutable copy of the block that contains a slot.
-
-        The first call for a block stores the copy in `changed`, and later calls return the stored copy.
-        """
         number = slot >> SLOT_BITS
         if number not in changed:
             changed[number] = list(self.blocks[number])
@@ -95,15 +80,10 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The versions of all documents of one content type.
+    """The versions of all documents of one content type, by key, order, slot, relation target and unique
+    value.
 
-    - `versions` maps (documentId, locale, status) to a version.
-    - `order` and `slots` contain the versions in each (locale, status).
-    - `edges` maps each relation to the documents that refer to each target, by target, locale and status.
-    - `made` contains, under the key _UNIQUE, the documents by the path, value and locale of their unique
-      attributes.
-
-    `edges` and `made` are built when they are first needed. After that, every change updates them.
+    `edges` and `made` are built on first use, and updated from then on.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
@@ -113,7 +93,6 @@ class Table:
     made: dict[str, UniqueValues] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
-        """Return the edges of the relation `attribute`, which is stored in column `at`."""
         edges = self.edges.get(attribute.name)
         if edges is None:
             edges = self.edges[attribute.name] = make_edges(self.order.values(), at)
@@ -121,7 +100,6 @@ class Table:
 
     @property
     def unique(self) -> UniqueValues:
-        """The documents by the path, value and locale of their unique attributes."""
         unique = self.made.get(_UNIQUE)
         if unique is None:
             everything = [d for order in self.order.values() for d in order]
@@ -132,10 +110,8 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Create a table from all documents of a content type. The result is the same as with `apply_table`, but
-    `build_table` is faster.
-
-    `claims` and `localizations` have the same meaning as in `apply_table`.
+    """Create a table from all documents of a content type. Faster than `apply_table`, with the same
+    result.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
@@ -155,10 +131,7 @@ def build_table(
 def _effective_versions(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """Return the versions of a document that readers can see in a locale.
-
-    If several files contain the same version, the file whose path sorts first is used.
-    """
+    """Return the versions of a document that readers can see in a locale. The first path wins."""
     published = claims.get((type_.uid, document_id, locale, PUBLISHED))
     draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
     return effective_versions(type_, published[0] if published else None, draft[0] if draft else None)
@@ -170,10 +143,9 @@ def apply_table(
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the updated table, and the versions that were removed and added.
+    """Return the table with these localizations updated, and the removed and added versions.
 
-    Only the versions of documents in `localizations` are updated. `claims` maps each version to the files
-    that contain it.
+    `claims` maps each version to the files that contain it.
     """
     removed: list[Document] = []
     added: list[Document] = []
@@ -204,10 +176,9 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return two lists: the versions that only the first table contains, and the versions that only the
-    second table contains.
+    """Return the versions that only the first table contains, and those that only the second contains.
 
-    The cost depends only on how many blocks differ between the two tables.
+    The cost depends on how many blocks differ.
     """
     removed: list[Document] = []
     added: list[Document] = []
@@ -224,12 +195,7 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Remove and add documents. Return the added documents, each of which now has a slot, and the updated
-    slots.
-
-    If a document to add already has a slot (for example, in an earlier table), a copy of the document is
-    added instead.
-    """
+    """Return the added documents, each with a slot (copied if it had one), and the updated slots."""
     placed: list[Document] = []
     changed = dict(slots)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():

@@ -1,9 +1,4 @@
-"""Uniqueness of values: which documents contain which unique values.
-
-An attribute is unique if it has the option `unique` or the type `uid`. This also applies to attributes inside
-components. A value is taken if the published version of a different document contains it, in the same content
-type and locale. Values in drafts are neither taken nor checked. Empty strings are ignored.
-"""
+"""Uniqueness of values, among the published versions of a content type in a locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -25,24 +20,19 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Protocol for tables that find versions by their unique values. `index.type_table.Table`
-    implements it.
-    """
+    """A table that finds versions by unique value, such as `index.type_table.Table`."""
 
     @property
     def unique(self) -> UniqueValues:
-        """The versions by `UniqueKey`. They are collected when they are first needed."""
+        pass
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the path and value of each unique attribute in a row."""
     return ((at, value) for _, at, value in _unique_values(type_, values, path))
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield the items from `unique_values`, each preceded by the content type or component that defines the
-    attribute.
-    """
+    """Like `unique_values`, preceded by the content type or component that defines the attribute."""
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
@@ -52,7 +42,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that occur in several components in the same row."""
+    """Yield the paths of unique values that several components of the same document contain."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -62,7 +52,6 @@ def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
-    """Return the keys under which the index of unique values lists a version."""
     values = unique_values(document.type, document.read_row()[VALUES])
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
@@ -75,10 +64,9 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each unique value that is taken, together with the other published documents that
-    contain the value.
+    """Yield the path of each taken unique value, with the other published documents that contain it.
 
-    `is_checked` is a function that takes an attribute's name and returns whether this attribute is checked.
+    `is_checked` is called with the name of the top-level attribute.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -89,8 +77,8 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each unique value that several documents contain, as a tuple of path, value, and all versions
-    with that value.
+    """Yield each unique value that several documents contain: its path, the value, and all versions
+    with it.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

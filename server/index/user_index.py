@@ -1,9 +1,4 @@
-"""Index of users and roles. They are indexed as documents, so that content can have relations to them.
-
-Users are stored in the accounts database, so they can change when the content does not. If a request needs
-users, the index of users is first updated with any changes, and then joined with the snapshot of the content.
-Passwords and other secrets are never indexed.
-"""
+"""Index of users and roles as documents, so that content can have relations to them. Secrets are left out."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -28,9 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders for the users and roles at one moment. `version` is the version number
-    of the users.
-    """
+    """Tables and orders for users and roles at one moment. `version` is the version number of the users."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -41,7 +34,7 @@ NO_USERS = UserTables()
 
 
 class UserIndex:
-    """Index of the users and roles in a site. It is thread-safe."""
+    """Index of the users and roles in a site. Thread-safe."""
 
     def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
@@ -54,11 +47,9 @@ class UserIndex:
 
     @property
     def version(self) -> int:
-        """The current version number of the users. It increases when users change."""
         return self._users.version
 
     def tables(self, schema: Schema, settings: Settings) -> UserTables:
-        """Return the tables for the current users and roles."""
         with self._lock:
             return self._current(schema, settings)
 
@@ -81,7 +72,6 @@ class UserIndex:
         return self._tables
 
     def _build(self, schema: Schema, settings: Settings) -> None:
-        """Build the tables from scratch, with all users and roles."""
         changes = self._users.changes(0)
         documents = [_user_document(schema.types[USER], u, settings) for u in changes.users]
         self._documents = {document.id: document for document in documents}
@@ -90,9 +80,7 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Update the tables with the changed users. If users were deleted, rebuild the tables
-        from scratch.
-        """
+        """Index the changed users. Rebuilds everything if users were deleted."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
@@ -109,7 +97,6 @@ class UserIndex:
 
 
 def join(snapshot: Snapshot, users: UserTables) -> Snapshot:
-    """Return the snapshot joined with the given users and roles."""
     return snapshot.joined(users.tables, users.orders, users.version) if users.tables else snapshot
 
 
@@ -135,16 +122,12 @@ def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
-    """Return a value for each attribute of the content type. Attributes that are missing in `values`, such as
-    secrets, get empty values.
-    """
+    # Attributes that are missing in `values`, such as secrets, are empty.
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
 def _modification_time(path: Path) -> str:
-    """Return the timestamp at which a file was last modified. If the file is missing, return the timestamp
-    for 1970-01-01, so that all processes return the same value.
-    """
+    # A missing file gets the same timestamp in all processes.
     try:
         return from_seconds(path.stat().st_mtime)
     except OSError:

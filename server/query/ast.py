@@ -1,9 +1,6 @@
-"""Syntax tree of a query. It is immutable and valid for the schema.
+"""Immutable syntax tree of a query that is valid for the schema.
 
-`query.parse` creates a Query from bracket notation and rejects invalid input, so all later steps can rely on
-valid queries. Filters are in negation normal form, which means that `$not` is pushed down to the comparisons.
-Classes that every request instantiates are named tuples, because creating a named tuple takes only a third of
-the time that creating a frozen dataclass takes.
+Classes that every request instantiates are named tuples, which are three times as fast to create.
 """
 
 from collections.abc import Mapping
@@ -16,10 +13,7 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison between a column and an operand.
-
-    If `negated` is set, it matches values for which the comparison is false. Null never matches.
-    """
+    """A comparison between a column and an operand. Null never matches, even if `negated` is set."""
 
     attribute: Attribute
     at: int
@@ -30,9 +24,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A test whether a relation, media or component attribute is empty. If `null` is false, the test is
-    reversed: it passes if the attribute is not empty.
-    """
+    """A test whether a relation, media or component attribute is empty, or not empty if `null` is false."""
 
     attribute: Attribute
     at: int
@@ -43,10 +35,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """A condition on related items. At least one document, file or component must match the inner filter.
-
-    `path` is the dotted path of the attribute, starting from the requested content type. Error messages
-    contain this path.
+    """A condition that at least one related item must match. `path` is the dotted path of the attribute, for
+    errors.
     """
 
     attribute: Attribute
@@ -58,14 +48,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """A conjunction of filters. Without parts, it matches every document."""
+    """A conjunction of filters. An empty one matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """A disjunction of filters. Without parts, it matches no document."""
+    """A disjunction of filters. An empty one matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -76,8 +66,8 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One relation, media or component attribute that a sort key passes through, such as `author` in
-    `sort=author.name`. `target` is the type of the related items.
+    """One relation, media or component attribute in the path of a sort key, such as `author` in
+    `author.name`.
     """
 
     attribute: Attribute
@@ -88,9 +78,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key, such as `author.name:desc`: the steps that lead to the related item, the attribute to
-    sort by, and the direction.
-    """
+    """One sort key, such as `author.name:desc`: path, attribute and direction."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -99,8 +87,8 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations to return, with the filter and sort keys for the items. If `fields` is None,
-    all visible fields are returned.
+    """The fields and relations to return, with filter and sort keys. `fields` is None for all
+    visible fields.
     """
 
     fields: tuple[str, ...] | None = None
@@ -114,12 +102,10 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One populated attribute.
+    """One populated attribute, or `localizations` if `attribute` is None.
 
-    - `selections`: maps the uid of each type of item to what is returned from items of that type. Items whose
-      type has no entry are omitted.
-    - `attribute`: the populated attribute, or None for `localizations`.
-    - `count`: whether to return only the number of items.
+    - `selections`: what to return, by uid of the item's type.
+    - `count`: return only the number of items.
     """
 
     name: str
@@ -130,7 +116,7 @@ class Node:
 
 
 class Page(NamedTuple):
-    """The part of a list to return, requested either by page or by offset.
+    """The part of a list to return, requested by page or by offset.
 
     If `with_count` is set, the response contains the total number of documents.
     """
@@ -144,11 +130,9 @@ class Page(NamedTuple):
 class Query(NamedTuple):
     """A request for documents of one content type.
 
-    - `locales`: the locales to search if the content type is localized. None means the site's default locale.
+    - `locales`: None means the site's default locale.
     - `drafts`: the uids of the content types whose drafts may be read.
-    - `text`: the text to search for, from the parameter `_q`.
-    - `publication`: the value of the parameter `publicationFilter`.
-    - `with_status`: whether to return the publication status of each document (published, modified or draft).
+    - `text`, `publication`: the parameters `_q` and `publicationFilter`.
     """
 
     type: Type

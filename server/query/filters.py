@@ -1,8 +1,6 @@
-"""Parser for the `filters` parameter. The resulting filter is in negation normal form.
+"""Parser for the `filters` parameter. The filter is in negation normal form: only comparisons are negated.
 
-Negation normal form means that `$not` is pushed down to the comparisons, so only comparisons, "and" and "or"
-remain. The filter has the same result as SQL's three-valued logic on joined rows, which clients expect. For
-example, `$not[tags][name]=red` finds documents with at least one tag that is not red.
+As in SQL on joined rows, `$not[tags][name]=red` finds documents with at least one tag that is not red.
 """
 
 import re
@@ -24,9 +22,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a parameter that contains filters. Raises ValidationError. If the parameter is empty, return
-    NO_FILTER.
-    """
+    """Parse a parameter that contains filters. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -39,16 +35,14 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. The methods have a parameter `negated`, which is true inside an odd number of
-    nested `$not` operators.
-    """
+    """Parser for one parameter. `negated` is true inside an odd number of nested `$not` operators."""
 
     schema: Schema
     param: str
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or a list of objects. A document must meet all conditions in the object or list."""
+        """Parse an object, or a list of objects, whose conditions must all hold."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -57,7 +51,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key of a filter object, with its value. The key is a logical operator or an attribute."""
+        """Parse one key of a filter object (a logical operator or an attribute) and its value."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -74,7 +68,7 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the condition on a scalar attribute. It is a value, a list of values, or an object with
+        """Parse the condition on a scalar attribute: a value, a list of values, or an object with
         operators.
         """
         if qs.is_list(value):
@@ -91,14 +85,14 @@ class _FilterParser:
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse an operator for a scalar attribute, which is either a comparison or a logical operator."""
+        """Parse a comparison or logical operator for a scalar attribute."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
             parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            # `id` and `documentId` are not attributes, so the path in the error does not include them.
+            # `id` and `documentId` are not attributes, so they are not part of the path in the error.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
             raise invalid_key(key, ".".join(named) or None, self.param)
         return self.compare(attribute, at, key, value, path, negated)
@@ -106,9 +100,7 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a comparison of an attribute with an operand. An error about the operand is raised only after
-        all keys in the filter have been parsed, because errors about keys have priority.
-        """
+        # Errors about keys have priority, so an error about the operand is deferred.
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
         return NO_FILTER
@@ -116,7 +108,6 @@ class _FilterParser:
     def filter_related(
         self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a filter on a relation, media or component attribute."""
         target = target_of(self.schema, attribute)
         if target is None:
             raise invalid_key(attribute.name, ".".join(path), self.param)
@@ -143,8 +134,8 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a filter's value to an object whose keys are operators and attributes. For example, the value
-    can be `abc`, as in `filters[author]=abc`.
+    """Convert a value such as `abc` in `filters[author]=abc` to an object with operators and attributes as
+    keys.
     """
     if qs.is_list(value):
         items = qs.items(value)
@@ -155,9 +146,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _compose_names(value: Any) -> Any:
-    """Convert the ids and file names in a filter's value to the Unicode form NFC, because the index contains
-    them in this form.
-    """
+    # The index contains ids and file names in the Unicode form NFC.
     if isinstance(value, dict):
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -166,10 +155,9 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Return the filter for a relation that is compared directly with a value, such as `filters[author]=abc`.
+    """Compare a relation with ids, such as `filters[author]=abc`.
 
-    The value is compared with the documentId. If the value consists of digits, it is also compared with the
-    numeric `id`.
+    Digits are compared with both the numeric `id` and the documentId.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -186,9 +174,6 @@ def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, n
 
 
 def _has_conditions(value: Any) -> bool:
-    """Return whether a value contains conditions, such as `{"$gt": "5"}`. Otherwise, it contains only values
-    to compare with.
-    """
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -203,9 +188,7 @@ def _conditions(value: Any, key: str) -> list[Any]:
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
-    """Combine filters with "and". If `negated` is set, each filter is already negated, so combine them with
-    "or" instead.
-    """
+    # If `negated` is set, each filter is already negated, so "and" becomes "or" (De Morgan).
     if len(parts) == 1:
         return parts[0]
     return Or(tuple(parts)) if negated else And(tuple(parts))
@@ -237,8 +220,8 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list of values, such as `$eq` with two values. `$eq` is then treated as
-    `$in`, and `$ne` as `$notIn`. For all other operators, raise ValidationError.
+    """Parse a comparison with a list of values. Raises ValidationError unless the operator is `$eq`
+    or `$ne`.
     """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
@@ -247,9 +230,7 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the form in which the attribute's values are stored, so that comparisons need no
-    conversion.
-    """
+    """Convert an operand to the form in which the attribute's values are stored."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

@@ -1,6 +1,4 @@
-"""Finds the content types that a query depends on. A change to any other content type can't affect the
-response.
-"""
+"""Content types that a query depends on. Changes to other types can't affect the response."""
 
 from collections.abc import Iterator, Set
 
@@ -8,20 +6,15 @@ from server.query.ast import And, Filter, Missing, Or, Query, Selection, Through
 
 
 def mentions(query: Query, uids: Set[str]) -> bool:
-    """Return whether a query depends on at least one of these content types."""
     return any(uid in uids for uid in mentioned_types(query))
 
 
 def mentioned_types(query: Query) -> Iterator[str]:
-    """Yield the uids of all content types and components that a query depends on. The same uid may be yielded
-    several times.
-    """
     yield query.type.uid
     yield from _types_in_selection(query.selection)
 
 
 def conditions(selection: Selection) -> Iterator[str]:
-    """Yield the uids of the types that the filters and sort keys of a selection refer to."""
     yield from _types_in_filter(selection.filter)
     for key in selection.sort:
         for step in key.steps:

@@ -1,8 +1,4 @@
-"""Table of filter operators, with each operator's name, operand, description and predicate.
-
-As in SQL, a comparison with null is never true, except with `$null` and `$notNull`. Strings are compared by
-code point. Operators whose name ends in `i` ignore case.
-"""
+"""Table of the filter operators. As in SQL, comparisons with null are never true."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -16,8 +12,8 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One filter operator. `predicate(document value, operand)` returns whether the value matches. If `folds`
-    is set, the operator ignores case.
+    """One filter operator. `predicate` takes the document's value and the operand. `folds` means ignoring
+    case.
     """
 
     name: str
@@ -28,9 +24,7 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a string, for operators that compare strings. Values other than strings are
-    serialized as JSON.
-    """
+    """Return a value as a string for text operators, serialized as JSON if it isn't a string."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

@@ -1,9 +1,4 @@
-"""Parser for the parameters of a read request, which converts the parsed query string to a Query.
-
-The tests in tests/conformance/ show every form that is accepted. Unknown parameters are ignored, or rejected
-if the setting `api.strict_params` is true. Unknown keys inside a known parameter are always rejected, with an
-error that contains the key and its path.
-"""
+"""Parser for the parameters of a read request."""
 
 import re
 from collections.abc import Mapping
@@ -28,11 +23,9 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse the `pagination` parameter. A page size outside the limits is replaced with the nearest limit, as
-    in Strapi.
+    """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises PaginationError if the request contains both a page and an offset. Raises ValidationError if a
-    number is invalid.
+    Raises PaginationError for a page with an offset, and ValidationError if a number is invalid.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -49,9 +42,7 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if a request contains `page` or `pageSize` as a top-level parameter. The correct
-    form is `pagination[page]`.
-    """
+    """Raise PaginationError if `page` or `pageSize` is a top-level parameter."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -60,18 +51,13 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
 
 
 def refuse_unknown(params: Mapping[str, Any]) -> None:
-    """Raise ValidationError for parameters that the content API does not support."""
     for name in params:
         if name not in PARAMETERS:
             raise invalid_key(name, None, name)
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit`, which select a part of a list. Raises
-    ValidationError if a number is invalid.
-
-    If `limit` is missing or -1, the number of documents is not limited.
-    """
+    """Parse the top-level parameters `start` and `limit`. -1 means no limit. Raises ValidationError."""
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -104,7 +90,6 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """Return the object `meta.pagination` of a response."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -115,7 +100,7 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
-# Parameters of the content API. Strapi allows some of them with `strictParams`; the others are Bifolio's own.
+# Parameters of the content API: those that Strapi allows with `strictParams`, and Bifolio's own.
 PARAMETERS = frozenset(
     (
         "filters",
@@ -156,9 +141,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request. Raises ValidationError.
+    """Parse the parameters of a request for a list (`many`) or one document.
 
-    If `many` is set, the request is for a list. Otherwise, it is for one document.
+    Raises ValidationError, and NotAllowedBySettingError if `populate` and `pagination` can't be combined.
     """
     if settings.api.strict_params:
         refuse_unknown(params)
@@ -187,9 +172,7 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """Parse the filters, sort, fields and populate parameters, in this order. If several parameters are
-    invalid, raise the error for the first one.
-    """
+    # If several parameters are invalid, the error is about the first one in this order.
     parsed: dict[str, Any] = {}
     mistakes = Mistakes()
     with mistakes:
@@ -210,9 +193,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the request's parameters. If they do not contain `populate`, add the content type's default from
-    site.yaml.
-    """
+    """Return the parameters, with the content type's default `populate` from site.yaml if they have none."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -223,17 +204,12 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all locales. Raises ValidationError. If the value is empty, return the
-    site's default locale.
-    """
+    """Parse a locale, or `*` for all. Without a value, return the default locale. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion affects. `value` is one locale, a list of locales, or `*` for all
-    locales.
-
-    For a content type without locales, the result is always the site's default locale. Raises
+    """Return the locales that a deletion affects, given one locale, a list of locales, or `*`. Raises
     ValidationError.
     """
     if not type_.localized:
@@ -243,10 +219,9 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 
 
 def _locale(value: Any, settings: Settings) -> str:
-    """Parse a locale code. If the value is empty, return the site's default locale.
+    """Parse a locale code. Raises ValidationError if it is invalid.
 
-    A valid code that is not among the site's locales is accepted, but matches no document, as in Strapi.
-    Raises ValidationError if the code is invalid.
+    A valid code of another locale is accepted, but matches no document, as in Strapi.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -258,11 +233,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. If the request filters by `locale`, the parameter `locale` is ignored and
-    all of the site's locales are searched.
-
-    If `many` is set, the parameter `locale` may also be a list or `*`.
-    """
+    """Return the locales to search: all of them if the request filters by `locale`."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -277,10 +248,7 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale that a write changes. Raises ValidationError if the site does not have this locale.
-
-    For a content type without locales, the result is always the site's default locale.
-    """
+    """Return the locale that a write changes. Raises ValidationError if the site does not have it."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -291,7 +259,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status, which is `published` (the default) or `draft`. Raises ValidationError."""
+    """Parse a status, `published` by default. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -301,9 +269,7 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse the parameter `status`. In the Strapi 4 response format, `publicationState=preview` also selects
-    drafts.
-    """
+    """Parse `status`, or `publicationState=preview` in the Strapi 4 response format."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params

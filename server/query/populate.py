@@ -1,4 +1,4 @@
-"""Parser for the parameters `fields` and `populate`, in all forms that spec.md 4.5 describes."""
+"""Parser for the parameters `fields` and `populate` (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +17,9 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the names of the requested fields, or None if all fields are requested.
+    """Return the names of the requested fields, or None for all.
 
-    The result does not contain `id` and `documentId`, because responses always contain them.
+    `id` and `documentId` are left out, because responses always contain them.
     """
     if value is None or value == "":
         return None
@@ -27,22 +27,21 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     if "*" in names or not names:
         return None
     selected = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    # First report unknown names, then (below) names of hidden attributes.
+    # Unknown names are reported before hidden ones.
     for name, attribute in selected.items():
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
     for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # Use the strings from the schema, so that caches do not store a copy of each name.
+    # Strings from the schema, so that caches do not store a copy of each name.
     return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
-    """Parse the parameter `populate` in any form into nodes. Raises ValidationError.
+    """Parse the parameter `populate`. Raises ValidationError.
 
-    If `forgiving` is set, the parameter is parsed as in Strapi 4, which ignores unknown names and accepts
-    lists that contain both names and objects.
+    If `forgiving` is set, unknown names and mixed forms are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -58,14 +57,14 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
 
 class _Parsed(NamedTuple):
     nodes: tuple[Node, ...]
-    attributes: int  # number of nodes, including nested ones
+    attributes: int  # nodes, including nested ones
 
 
 def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
     return 4 * len(key[2]) + _ENTRY_BYTES * (1 + parsed.attributes)
 
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # the cache's size limit, and the estimated size of one node
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # limit of the cache, and estimated size of one node
 # The cache saves 36 of 150 µs per uncached read with populate=*.
 _parsed: Cache[tuple[Schema, str, str, bool], _Parsed] = Cache(_MAX_BYTES, _size)
 
@@ -87,17 +86,15 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate object that was created from a dotted name such as `author.articles`. Its own class marks
-    it, because errors about such an object must contain the whole dotted name.
+    """A populate object for a dotted name such as `author.articles`, so that errors contain the
+    whole name.
     """
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate` parameter.
-
-    `count` is the number of nodes created so far. The total is limited, because a short parameter can expand
-    to a very large number of nodes through relations to several content types.
+    """Parser for one `populate` parameter. The number of nodes is limited, because a short parameter can
+    expand to many.
     """
 
     schema: Schema
@@ -108,13 +105,12 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of nested `populate` parameters.
-
-        `path` is the prefix for names in errors. `above` contains the attributes that lead to this level.
+        """Parse one level of `populate`. `path` is the prefix for names in errors; `above` leads to this
+        level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
-            # Ignore keys such as `true` and `1`.
+            # ignore keys such as `true` and `1`
             options_by_name = {
                 k: v for k, v in options_by_name.items() if k in type_.populatable or read_boolean(k) is None
             }
@@ -132,7 +128,6 @@ class _PopulateParser:
         return tuple(node for node in nodes if node is not None)
 
     def normalise(self, value: Any) -> dict[str, Any]:
-        """Convert any form of `populate` to an object (see `_as_object`)."""
         return _as_object(_merge_forms(value) if self.forgiving else value)
 
     def node(
@@ -168,15 +163,12 @@ class _PopulateParser:
     def selection(
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
-        """Parse the options fields, filters, sort and populate for one attribute.
-
-        In errors about filters and sort, paths start at this attribute.
-        """
+        """Parse the options of one attribute: fields, filters, sort and populate."""
         if not options:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # Parse the options in the order of the request, because Strapi reports the first mistake.
+            # in the order of the request, because Strapi reports the first mistake
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
@@ -186,16 +178,13 @@ class _PopulateParser:
                 with self.mistakes:
                     self.narrow(type_, key, value, parsed)
             elif key != "count" and read_boolean(key) is None:
-                # Keys such as `populate[author][1]=…` are ignored.
+                # ignore keys such as `populate[author][1]=…`
                 is_named = key in type_.attributes or (key == "on" and type_.kind == "component")
                 error_path = (*above, key) if is_named else above
                 raise invalid_key(key, ".".join(error_path), "populate")
         return Selection(**parsed)
 
     def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
-        """Parse the option `fields`, `filters` or `sort` of a populated attribute, and add the result to
-        `parsed`.
-        """
         if key == "fields":
             parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
@@ -206,12 +195,7 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type of item that a dynamic zone or a relation to several types can
-        contain.
-
-        The option `on` specifies a selection for each type. Without `on`, the same selection is used for all
-        types.
-        """
+        """Return the selection for each type of item in a dynamic zone or a relation to several types."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
@@ -219,7 +203,7 @@ class _PopulateParser:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
         if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
-            # Any other value requires the option `on`.
+            # any other value requires the option `on`
             raise invalid_key("populate", ".".join(path), "populate")
         options_by_name = self.normalise(populate)
         for name in options_by_name:
@@ -228,11 +212,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the option `on[category.component]=…`. The result contains only the types that the option
-        names, in the order of the request.
-
-        A type is included even if its value is `false`.
-        """
+        """Parse the option `on[category.component]=…`. A type is included even if its value is `false`."""
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -240,7 +220,7 @@ class _PopulateParser:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
         selections: dict[str, Selection] = {}
         for uid, item in value.items():
-            # Ignore existing types that this attribute can't contain.
+            # ignore existing types that this attribute can't contain
             if uid in targets:
                 options = _options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
@@ -264,9 +244,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert a `populate` in which several forms are mixed to a single object. For example, `qs` parses
-    `populate[a]=*&populate=b` as a list of objects and names.
-    """
+    """Convert a `populate` of mixed forms, such as `populate[a]=*&populate=b`, to a single object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -277,9 +255,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any form of `populate` to an object that maps each attribute to True, False, a string or an
-    object with options.
-    """
+    """Convert any form of `populate` to an object that maps each attribute to a value or its options."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -292,19 +268,17 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError if a list contains anything but names. The error message is identical to
-    Strapi's.
-    """
+    """Raise ValidationError if a list contains anything but names, with the same message as Strapi."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
-            if read_boolean(key) is None:  # Strapi ignores keys that are booleans, including 0 and 1.
+            if read_boolean(key) is None:  # Strapi ignores keys that are booleans, including 0 and 1
                 raise invalid_key(key, None, "populate")
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:
-    """Convert dotted names to a nested object. For example, `["author", "author.articles"]` is converted to
-    `{"author": {"populate": {"articles": True}}}`.
+    """Convert dotted names to an object: `["author.articles"]` to `{"author": {"populate": {"articles":
+    True}}}`.
     """
     tree: dict[str, Any] = {}
     for name in names:
@@ -323,11 +297,9 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options for one populated attribute. Return None if its value is false, so that the
-    attribute is not populated.
+    """Return the options for one populated attribute, or None if its value is false.
 
-    Raises ValidationError if the value contains names instead of options. If the first name is an attribute
-    of a target type, the path in the error includes the name.
+    Raises ValidationError if the value contains names instead of options.
     """
     if isinstance(value, dict):
         return value

@@ -1,9 +1,4 @@
-"""Query strings in bracket notation (spec.md 4.4). This module parses a query string to nested dictionaries
-and lists of strings, and serializes such values to a query string.
-
-`query.brackets` builds the nested values. Before calling it, this module rejects query strings that
-`query.brackets` would have to interpret by guessing or to truncate.
-"""
+"""Query strings in bracket notation (spec.md 4.4): parses and serializes nested values."""
 
 import itertools
 import re
@@ -32,11 +27,9 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested values, such as `{"filters": {"title": {"$eq": "x"}}, …}`.
+    """Parse a query string into nested strings (or None).
 
-    Each leaf is a string or None. Raises ValidationError if the query string contains malformed
-    percent-encoding, invalid UTF-8 or control characters, is too long, is nested too deeply, or has too many
-    parameters.
+    Raises ValidationError if it is malformed, too long, too deeply nested, or has too many parameters.
     """
     if not text:
         return {}
@@ -53,7 +46,6 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Decode percent-encoding. Raises ValidationError if it is malformed."""
     if _BAD_ESCAPE.search(text):
         raise ValidationError("Malformed percent-encoding in the query: encode a literal % as %25")
     try:
@@ -63,11 +55,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys in the order of JavaScript objects: first the numeric keys in ascending order, then all other
-    keys.
-
-    If a query contains several mistakes, this order determines which of them is reported.
-    """
+    """Sort keys as JavaScript does: numbers first. It decides which of several mistakes is reported."""
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
     if not isinstance(value, dict):
@@ -78,9 +66,6 @@ def _numbers_first(value: Any) -> Any:
 
 
 def write(params: Mapping[str, Any]) -> str:
-    """Serialize nested values as a query string. This is the inverse of `parse`. Each leaf must be a string
-    or None.
-    """
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
@@ -94,12 +79,7 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Return the parts of a query string, with explicit indexes (`a[0]=…`, `a[1]=…`) added to a key that is
-    repeated more than MAX_LIST_ITEMS times.
-
-    The result of parsing is the same, but parsing is faster: without indexes, it takes quadratic time,
-    because items are appended one by one.
-    """
+    # Without indexes such as `a[0]=…`, parsing takes quadratic time, because items are appended one by one.
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
     repeated = {
@@ -115,16 +95,14 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items in a list. `value` can also be an object with numeric keys, because the parser returns
-    such an object for a long list or a list with gaps.
-    """
+    """Return the items of a list, which may be an object with numeric keys if it is long or has gaps."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a parameter was written as a list: as `a[]=…`, as `a[0]=…`, or by repeating the key."""
+    """Return whether a parameter was written as `a[]=…` or `a[0]=…`, or by repeating the key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -136,7 +114,6 @@ BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": Fal
 
 
 def read_boolean(value: object) -> bool | None:
-    """Parse a boolean. Return None if the value is not a boolean."""
     return BOOLEANS.get(value) if isinstance(value, str) else None
 
 
@@ -144,11 +121,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Context manager that defers errors about values until all keys have been parsed. Errors about keys are
-    raised immediately.
-
-    After the last `with` block, the caller calls `report`, which raises the first deferred error.
-    """
+    """Defers errors about values, because errors about keys have priority. Call `report` at the end."""
 
     __slots__ = ("_first",)
 
@@ -156,22 +129,20 @@ class Mistakes:
         self._first: ValidationError | None = None
 
     def __enter__(self) -> None:
-        """Enter a `with` block."""
+        pass
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Defer an error that was raised in the `with` block, unless it is an error about a key."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error about a key, as if it were an error about a value."""
+        """Defer an error about a key, too."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:
-        """Raise the first deferred error. If there is none, do nothing."""
         if self._first is not None:
             raise self._first

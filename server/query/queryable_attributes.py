@@ -1,23 +1,20 @@
-"""Lookup of the attributes that filters and sort keys can use, and of the types that attributes refer to.
-
-Private attributes, passwords and dynamic zones are rejected, so that filters can't reveal their values.
-"""
+"""Attributes that filters and sort keys can use. Others are rejected, to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
-# attributes that Strapi adds to content types, and that queries can't use
+# Strapi adds these attributes to content types; queries can't use them.
 HIDDEN = ("createdBy", "updatedBy", "localizations")
-HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, but only for media files
+HIDDEN_OF_FILES = ("folder", "folderPath")  # the same for media files
 
-# path to an attribute, as a tuple of keys that starts from the requested content type
+# keys that lead to an attribute from the requested content type
 AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute that a key in a filter or sort parameter names.
+    """Return the attribute that a filter or sort key names.
 
-    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
+    Raises KeyNameError if it is unknown, private, a password or a dynamic zone.
     """
     attribute = type_.columns.get(key)
     if attribute is None:
@@ -29,16 +26,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether `key` is the name of a hidden attribute that Strapi adds to this type. Errors about a
-    hidden attribute include its name in the path; errors about unknown names do not.
-    """
+    """Return whether Strapi adds a hidden attribute of this name. Errors include such names in the path."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute. Return None if the attribute has no target type or more than
-    one.
-    """
+    """Return the target type of an attribute, or None if it has none or several."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -48,7 +41,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all possible target types of an attribute. Types that are missing in the schema are omitted."""
+    """Return all possible target types of an attribute."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

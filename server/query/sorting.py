@@ -1,5 +1,5 @@
-"""Parser for the `sort` parameter, which can be `a:desc,b`, a list of such strings, or an object such as `{a:
-desc, b: {c: asc}}`.
+"""Parser for the `sort` parameter: `a:desc,b`, a list of such strings, or an object like `{a: desc, b: {c:
+asc}}`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,11 +16,9 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse the `sort` parameter in any form into sort keys. Raises ValidationError if it is invalid or
-    contains too many keys.
-    """
+    """Parse the `sort` parameter. Raises ValidationError if it is invalid or has too many keys."""
     keys = _read(schema, type_, value, param)
-    # Drop duplicates, because a request can repeat the same key thousands of times.
+    # A request could repeat the same key thousands of times.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
     if len(distinct) > qs.MAX_SORT_KEYS:
         raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
@@ -44,9 +42,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse several items into sort keys. If some items are invalid, raise the error with the shortest path,
-    or the first of these if several paths are equally short.
-    """
+    """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:
@@ -60,9 +56,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. For an error without a path, return a length that is greater
-    than any path.
-    """
+    """Return the length of the path in an error. An error without a path counts as the longest."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -111,11 +105,7 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str | None, pa
 def _no_scalar(
     schema: Schema, attribute: Attribute, path: AttributePath, order: str | None, param: str
 ) -> ValidationError:
-    """Return the error for a sort key that ends at a relation or component.
-
-    The error is identical to Strapi's. Strapi interprets the direction as the name of an attribute in the
-    related type. For example, the error for `sort[author]=DESC` says that the attribute `DESC` is unknown.
-    """
+    """Return the error for a sort key that ends at a relation or component, as in Strapi."""
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
         find_attribute(inside, order, path, param)

@@ -1,4 +1,4 @@
-"""Validation of schemas: targets of relations, inverse sides, components and API ids."""
+"""Validation of schemas: relations, inverse sides, components and API ids."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,7 @@ from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, S
 from server.schema.rules import check_rules
 from server.schema.spelling import suggestion
 
-# API ids that content types can't use. Each is already another path below /api/ or a name in permissions, so
-# a content type with this id would conflict with it, or share the permissions for users, roles or files.
+# API ids that conflict with another path below /api/, or would share the permissions of users, roles or files
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
@@ -20,7 +19,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Check the API ids and attributes in a schema. Append errors to `wrong`."""
+    """Check the API ids, rules and attributes in a schema. Append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     with noting(wrong):
@@ -153,7 +152,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # The wrong target is already reported as an error in the other content type's schema file.
+        return  # already reported as an error in the other content type's schema file
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
@@ -172,7 +171,7 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle, because then a valid value would be
+    """Raise SetupError if components require each other in a cycle: a valid value would be
     infinitely large.
     """
     needs = {

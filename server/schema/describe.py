@@ -1,6 +1,4 @@
-"""Descriptions of content types and components as JSON, in the form that code generators expect
-(docs/existing-sites.md).
-"""
+"""Descriptions of content types and components as JSON for code generators (docs/existing-sites.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,23 +8,19 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
-    """Return the descriptions of all content types, beginning with the content types of plugins. Each
-    description contains a uid, an API id and a schema.
-    """
     plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return the description of one content type.
-
-    Return None if the content type is unknown, or if it belongs to a plugin and is hidden in Strapi.
+    """Describe one content type. Returns None if it is unknown, or belongs to a plugin and is hidden in
+    Strapi.
     """
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return the description of one of the site's own content types."""
+    """Describe one of the site's own content types."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -41,7 +35,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return the description of one component: its uid, category, API id and schema."""
+    """Describe a component: uid, category, API id and schema."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -107,9 +101,7 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes from a schema file. Defaults are added for missing options of media attributes
-    and relations.
-    """
+    """Return the attributes from a schema file, with defaults for media attributes and relations."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

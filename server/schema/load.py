@@ -1,4 +1,4 @@
-"""Reader for the schemas in content-types/. Its errors contain the position of the invalid value."""
+"""Reader for the schemas in content-types/. Errors contain the position of the invalid value."""
 
 import os
 import re
@@ -38,7 +38,7 @@ _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read the schemas of the site at `root`. Raises SetupError for the first error."""
+    """Read the schemas of a site. Raises SetupError for the first error."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -46,7 +46,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Read the schemas of the site at `root`. Return the valid schemas and all errors."""
+    """Read the schemas of a site. Return the valid schemas and all errors."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -65,7 +65,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # If a schema could not be read, the checks would also report every relation to its type.
+    if not wrong:  # If a schema can't be read, every relation to its type would be reported.
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -74,11 +74,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users. For each relation from another content type to users, it contains
-    the inverse side.
-
-    Users have no files, so a relation to users is always stored in the files of the other content type.
-    """
+    """Return the content type for users, with the inverse side of each relation to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -92,7 +88,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files. If the folder can't be read, return nothing."""
+    """Return the paths of all schema files, or nothing if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
@@ -102,12 +98,7 @@ def schema_paths(root: Path) -> Iterator[str]:
 
 
 def _schema_files(root: Path, folder: Path) -> list[Path]:
-    """Return the paths of all schema files, sorted.
-
-    Raises SetupError if a folder can't be read, because otherwise its content types would appear to be
-    deleted.
-    """
-
+    # If a folder can't be read, its content types would appear to be deleted, hence SetupError.
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()
@@ -139,8 +130,7 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
-    # Report a mistyped key `attributes` at once. Otherwise, every relation to one of the attributes would be
-    # reported as wrong.
+    # Otherwise, every relation to one of the attributes would be reported as wrong.
     if wrong_key:
         raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
@@ -321,8 +311,7 @@ def _other_keys(
     return name
 
 
-# options of attributes; each row contains a field in `Attribute`, the key in a schema file, and the value's
-# type
+# options of attributes: field in `Attribute`, key in a schema file, type of the value
 _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("required", "required", bool),
     ("unique", "unique", bool),
@@ -355,8 +344,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (bool, str): "true, or text that says what to use instead",
 }
 
-# The attribute type for each custom field of a Strapi plugin. Custom fields that are not listed have the type
-# `json`.
+# attribute types for the custom fields of Strapi plugins; others have the type `json`
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",
@@ -367,9 +355,7 @@ CUSTOM_FIELDS: Mapping[str, str] = {
 
 
 def _is_no_limit(key: str, value: Any) -> bool:
-    """Whether the value of `min` or `max` is not a number. Text is allowed, because Strapi writes the limits
-    of large numbers as text.
-    """
+    # Text is allowed, because Strapi writes the limits of large numbers as text.
     try:
         return key in ("min", "max") and not Decimal(str(value)).is_finite()
     except InvalidOperation:
@@ -410,7 +396,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
     # Users have no files, so the relation is stored in the files of this content type.
     if values.get("target") == USER and "mapped_by" in values:
         values.setdefault("inversed_by", values.pop("mapped_by"))
-    # In a localized content type, an attribute has one value for all locales, unless it has the option
-    # `localized`. As in Strapi, uids and relations always have a separate value for each locale.
+    # In a localized content type, attributes without the option `localized` have one value for all locales.
+    # As in Strapi, uids and relations always have one for each locale.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

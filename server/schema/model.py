@@ -1,4 +1,4 @@
-"""Model of schemas: attributes, content types and components, as immutable objects."""
+"""Immutable model of schemas: attributes, content types and components."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -12,14 +12,14 @@ from server.problems import Severity
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
-ACCOUNT_UIDS = frozenset({USER, ROLE})  # These are stored in the accounts database, not in files.
+ACCOUNT_UIDS = frozenset({USER, ROLE})  # stored in the accounts database, not in files
 
 Kind = Literal["collectionType", "singleType", "component"]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """Description of an attribute type, such as `string`. spec.md 2.3 defines the possible groups."""
+    """An attribute type, such as `string`, and its group (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -27,8 +27,8 @@ class AttributeType:
     text: bool = False
 
 
-DEPRECATED = "true"  # an attribute is deprecated, but nothing replaces it
-CUSTOM_FIELD = "customField"  # the type of attributes that are defined by Strapi plugins
+DEPRECATED = "true"  # a deprecated attribute without a replacement
+CUSTOM_FIELD = "customField"  # the type of attributes that Strapi plugins define
 
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
     row.name: row
@@ -62,7 +62,6 @@ ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
 TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
 POLYMORPHIC = frozenset({"morphToOne", "morphToMany"})
 MORPH = POLYMORPHIC | {"morphOne", "morphMany"}
-# the inverse of each kind of relation
 INVERSE_RELATIONS: Mapping[str, str] = {
     "oneToOne": "oneToOne",
     "oneToMany": "manyToOne",
@@ -103,22 +102,15 @@ class Attribute:
 
     @property
     def group(self) -> str:
-        """The group of the attribute's type (spec.md 2.3).
-
-        It is string, date, number, generic, relation, media, component or dynamiczone.
-        """
         return ATTRIBUTE_TYPES[self.type].group
 
     @property
     def scalar(self) -> bool:
-        """Whether the value is a single value, such as a string, and not a relation, media or component
-        (spec.md 2.3).
-        """
+        """Whether the attribute is not a relation, media or component (spec.md 2.3)."""
         return self.group in ("string", "date", "number", "generic")
 
     @property
     def holds_components(self) -> bool:
-        """Whether the value consists of components."""
         return self.type in ("component", "dynamiczone")
 
     @property
@@ -128,56 +120,43 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """Whether responses and queries may contain the attribute. Private attributes and passwords are not
-        visible.
-        """
+        """Whether responses and queries may contain the attribute."""
         return not self.private and self.type != "password"
 
     @property
     def selectable(self) -> bool:
-        """Whether the query parameter `fields` can contain the attribute (spec.md 2.3)."""
         return self.scalar and self.visible
 
     @property
     def populatable(self) -> bool:
-        """Whether the query parameter `populate` can contain the attribute."""
         return not self.scalar and self.visible
 
     @property
     def queryable(self) -> bool:
-        """Whether filters and sort keys can contain the attribute.
-
-        Dynamic zones can't be queried, because the components in them need not have any attributes in common.
-        """
+        # The components in a dynamic zone need not have any attributes in common.
         return self.visible and self.type != "dynamiczone"
 
     @property
     def has_default(self) -> bool:
-        """Whether the attribute has a default value. Only scalar attributes can have one."""
         return self.default is not None and self.scalar
 
     @property
     def derived(self) -> bool:
-        """Whether this is the side of a relation that is not stored. Its value is computed from the other
-        side.
-        """
+        """Whether this side of a relation is computed from the other side, which stores it."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """Whether this is a morph relation, which can have targets of different content types."""
+        """Whether this is a morph relation, with targets of different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """Whether this is the side of a morph relation that is stored. Each target is stored together with
-        its content type.
-        """
+        """Whether this is the stored side of a morph relation. Targets are stored with their content type."""
         return self.relation in POLYMORPHIC
 
     @property
     def to_many(self) -> bool:
-        """Whether the value is a list of documents, files or components."""
         return self.relation in TO_MANY or self.multiple or self.repeatable or self.type == "dynamiczone"
 
 
@@ -188,12 +167,11 @@ _TRAILING_FIELDS = (
     Attribute("publishedAt", "datetime"),
     Attribute("locale", "string"),
 )
-# STANDARD_FIELDS are the system fields of every document. A document's file can contain FILE_FIELDS. An
-# attribute can't have a name in RESERVED_FIELDS.
+# System fields of every document. FILE_FIELDS may occur in files; RESERVED_FIELDS can't be attributes.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
 # attributes of these types can get their value from a date in the file name
 DATE_TYPES = frozenset({"date", "datetime"})
-# parts of a date that can be used as folder names, and their positions in `2024-01-31`
+# parts of a date that can be folder names, and their positions in `2024-01-31`
 DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
@@ -201,11 +179,11 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class ContentRule:
-    """A rule in `options.rules` of a schema, which `bifolio check` applies to the documents of the type.
+    """A rule for `bifolio check` in `options.rules` of a schema.
 
-    - `path` contains the names of attributes that lead to the value, such as `("seo", "metaTitle")`.
-    - `limits` is an attribute that has the options of the rule.
-    - `message` replaces the messages about the options, if it is not "".
+    - `path` leads to the value, such as `("seo", "metaTitle")`.
+    - `limits` is an attribute with the options of the rule.
+    - `message`, unless "", replaces the usual messages.
     """
 
     path: tuple[str, ...]
@@ -216,7 +194,7 @@ class ContentRule:
 
 @dataclass(frozen=True, slots=True)
 class DraftKey:
-    """The key that marks a file as a draft, and the value that it has in drafts."""
+    """The key that marks a file as a draft, and its value in drafts."""
 
     name: str
     value: bool | str
@@ -224,10 +202,9 @@ class DraftKey:
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """A content type (collection type or single type), or a component.
+    """A content type or component.
 
-    Its documents or components are stored as rows, which are tuples of values in the order of `columns`. The
-    columns are the attributes and the system fields (spec.md 2.2).
+    Documents and components are rows: tuples of values in the order of `columns` (spec.md 2.2).
     """
 
     uid: str
@@ -244,7 +221,7 @@ class Type:
     draft_key: DraftKey | None = None
     file_name: str | None = None
     body: str | None = None
-    # name of the json attribute that collects all keys in a file for which there is no attribute
+    # name of the json attribute that collects the other keys of a file
     other_keys: str | None = None
     rules: tuple[ContentRule, ...] = ()
     path: str = ""
@@ -252,7 +229,7 @@ class Type:
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """All columns by name, in their order in a row."""
+        """The attributes and system fields by name, in their order in a row."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -261,36 +238,28 @@ class Type:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """The index of each column in a row, by name of the column."""
         return {name: i for i, name in enumerate(self.columns)}
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names of the fields that a response contains if the request has no `fields` parameter, in
-        order. The ids, which every response contains, are not included.
-        """
+        """The names of the fields in a response without a `fields` parameter, except the ids."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """The names that `populate` can contain, in the order in which `populate=*` returns them."""
+        """The names that `populate` can contain, in the order of `populate=*`."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
     @cached_property
     def numbered(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes, each with its index in a stored row. Stored rows contain only the attributes,
-        without the system fields in `columns`.
-        """
+        # Stored rows contain only the attributes, without the system fields in `columns`.
         return tuple(enumerate(self.attributes.values()))
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes whose values must be validated because of their options.
-
-        Each attribute has its index in a stored row (see `numbered`).
-        """
+        """The attributes with options to validate, each with its index in a stored row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -305,36 +274,29 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """All content types and components of a site. The keys of `types` are uids, such as
-    `api::article.article` or `shared.seo`.
-    """
+    """All content types and components of a site, by uid, such as `api::article.article` or `shared.seo`."""
 
     types: Mapping[str, Type]
 
     @cached_property
     def content_types(self) -> tuple[Type, ...]:
-        """The content types with API endpoints, sorted by their singular API id."""
+        """The content types with API endpoints, sorted by singular API id."""
         found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
         return tuple(sorted(found, key=lambda t: t.singular))
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """The content types by their name in URLs, which is NAME in `/api/NAME`.
-
-        The name is the plural API id of a collection type, or the singular API id of a single type.
-        """
+        """The content types by NAME in `/api/NAME`."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """The content types by their name in permissions, which is the singular API id."""
+        """The content types by their name in permissions."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
     def knows_users(self) -> bool:
-        """Whether any relation can refer to a user or role. Relations in users and roles themselves are not
-        counted.
-        """
+        """Whether any content can refer to users or roles."""
         relations = (
             a
             for t in self.types.values()
@@ -345,8 +307,8 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each type's uid, the attributes that refer to documents or media files, directly or in a
-        component. Each attribute is returned with its index in a row.
+        """For each uid, the attributes that refer to documents or media files, and their index in a stored
+        row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -358,20 +320,15 @@ class Schema:
 
     @cached_property
     def with_blocks(self) -> Set[str]:
-        """The uids of the types that have rich text in the `blocks` format, directly or in components."""
         return self._types_with(lambda attribute: attribute.type == "blocks")
 
     @cached_property
     def with_deprecated(self) -> Set[str]:
-        """The uids of the types that have deprecated attributes, directly or in components."""
         return self._types_with(lambda attribute: bool(attribute.deprecated))
 
     @cached_property
     def with_prose(self) -> Mapping[str, tuple[str, ...]]:
-        """For each type's uid, the names of the attributes that contain prose, directly or in a component.
-
-        Prose is Markdown, or rich text in the `blocks` format.
-        """
+        """For each uid, the names of the attributes with Markdown or `blocks`, directly or in components."""
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -383,12 +340,9 @@ class Schema:
         }
 
     def _types_with(self, meets: Callable[[Attribute], bool]) -> Set[str]:
-        """Return the uids of the types that have an attribute for which `meets` is true, directly or in
-        components.
-        """
         found: set[str] = set()
         size = -1
-        while size < len(found):  # Repeated until no more types are found.
+        while size < len(found):
             size = len(found)
             found |= {
                 uid
@@ -408,13 +362,11 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
-# value of `mapped_by` for the attribute `related` of media files, which is the inverse of all media
-# attributes
+# `mapped_by` of the attribute `related` of media files, the inverse of all media attributes
 ANY_MEDIA = "*"
 
-# Types without schema files. Media files are treated as documents, so they can be populated and filtered like
-# related documents. Users are stored in the accounts database. They are indexed without their secret
-# attributes (index.user_index), and queries that contain these attributes are rejected.
+# Types without schema files. Media files can be populated and filtered like documents. Users are indexed
+# without their secrets (index.user_index).
 BUILT_IN: Mapping[str, Type] = {
     UPLOAD: _plugin(
         UPLOAD,
@@ -470,30 +422,21 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # The cache saves 0.15 of 0.74 ms per `GET /overview`.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """Return the name of the attribute that is used as the title of a document, or None.
-
-    This is the first visible string or text attribute in this order: an attribute from which a uid is
-    generated, an attribute with a name such as `title`, any other attribute.
-    """
+    """Return the name of the attribute that serves as the title of a document, or None."""
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
 
 
 def key_of(type_: Type) -> str:
-    """Return the name by which requests refer to a type, such as `article`, `shared.seo` or
-    `plugin::upload.file`.
-    """
+    """Return the name of a type in requests, such as `article`, `shared.seo` or `plugin::upload.file`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Return a name for each type, such as `Article` or `SharedSeo`, for use in generated code. The keys of
-    the result are uids.
+    """Return a name such as `Article` for each uid, for generated code.
 
-    The names are different from each other and from the names in `taken`, even after any of the `suffixes` is
-    appended. Content types are named before components, in the order of their uids, so that names rarely
-    change.
+    Names stay unique with any of the `suffixes`, and differ from those in `taken`.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -517,26 +460,22 @@ def _free(name: str, used: set[str], suffixes: tuple[str, ...]) -> str:
 
 # --- cache tags -----------------------------------------------------------------------------------
 
-SITE_TAG = "_site"  # cache tag of every response; API ids never begin with an underscore
-MAX_HEADER_BYTES = 4096  # Proxies reject responses with much larger headers.
+SITE_TAG = "_site"  # tag of every response; API ids never begin with an underscore
+MAX_HEADER_BYTES = 4096  # proxies reject responses with much larger headers
 
 
 def type_tag(uid: str) -> str:
-    """Return the cache tag of a content type: its singular API id, or `upload` for media files."""
     return "upload" if uid == UPLOAD else uid.rpartition(".")[2]
 
 
 def document_tag(uid: str, document_id: str) -> str:
-    """Return the cache tag of a document, such as `article:ID`. The id is percent-encoded."""
     return f"{type_tag(uid)}:{quote(document_id, safe='')}"
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Return the value of a response header that contains SITE_TAG and the given cache tags, separated by
-    commas.
+    """Return the value of the header with the given cache tags and SITE_TAG.
 
-    A document's tag is omitted if the tag of its content type is present. If the value would exceed 4 kB, the
-    tags of documents are replaced with the tags of their content types.
+    Above 4 kB, the tags of content types replace those of documents.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -1,8 +1,4 @@
-"""Regular expressions in schemas (the option `regex`), in JavaScript's syntax.
-
-Matching has a time limit, because some regular expressions take exponential time. This module is imported
-only if a schema contains a regular expression.
-"""
+"""Regular expressions in schemas (the option `regex`), in JavaScript's syntax, with a time limit."""
 
 import struct
 from functools import lru_cache
@@ -25,7 +21,7 @@ _NO_SPACES = (
     r"\u2060-\u2fff\u3001-\ufefe\uff00-\uffff"
 )
 _WORD = "A-Za-z0-9_"
-# character classes, as they are written inside brackets
+# character classes, as written inside brackets
 _CLASSES = {
     r"\d": "0-9",
     r"\D": r"\x00-/:-\uffff",
@@ -44,11 +40,10 @@ _TRANSLATIONS = {
     "[]": "(?!)",
     "[^]": r"[\x00-\uffff]",
 }
-_LETTERS = frozenset("fnrtv")  # escapes that have the same meaning in the Python package `regex`
+_LETTERS = frozenset("fnrtv")  # escapes with the same meaning in the package `regex`
 
 
 def fault(pattern: str) -> str:
-    """Return the reason why a regular expression is invalid, or "" if it is valid."""
     try:
         _compile(pattern)
     except regex.error as error:
@@ -57,10 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return the reason why a string does not match a regular expression, or "" if it matches.
-
-    The reason is a sentence without its subject, such as "must match …".
-    """
+    """Return why a string does not match a regular expression ("must match …"), or "" if it matches."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -75,9 +67,7 @@ def _compile(pattern: str) -> Any:
 
 
 def _utf16_units(text: str) -> str:
-    """Convert a string to one with a character for each UTF-16 code unit, because JavaScript matches code
-    units.
-    """
+    # JavaScript matches UTF-16 code units.
     if text.isascii() or max(text) < "\U00010000":
         return text
     encoded = text.encode("utf-16-le", "surrogatepass")
@@ -85,18 +75,12 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    r"""Translate a regular expression from JavaScript to Python.
-
-    Raises regex.error for syntax that JavaScript does not support.
-
-    `\p{…}` matches a Unicode property, as with JavaScript's flag `u`. JavaScript itself supports `\p{…}` only
-    with this flag, which a schema can't set.
-    """
+    r"""Translate a JavaScript regular expression to Python. Raises regex.error for unsupported syntax."""
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
         if token in _CLASSES:
-            if is_in_class and before == "-":  # The dash does not mean a range, as in `[.-\d]`.
+            if is_in_class and before == "-":  # not a range, as in `[.-\d]`
                 made[-1] = r"\-"
             made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
         elif is_in_class:
@@ -118,14 +102,10 @@ def _in_brackets(token: str) -> str:
 
 
 def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
-    """Translate a part of a regular expression that is outside of brackets.
-
-    Raises regex.error for syntax that JavaScript does not support.
-    """
     if token in _TRANSLATIONS:
         return _TRANSLATIONS[token]
     if token == "{" and not _QUANTIFIER.match(pattern, at):
-        return r"\{"  # A literal brace. The package `regex` could treat it as a fuzzy match.
+        return r"\{"  # a literal brace; the package `regex` could treat it as a fuzzy match
     if token == "(?" and not _GROUP.match(pattern, at):
         raise regex.error(f"JavaScript has no group {pattern[at : at + 4]}", pattern, at)
     if token in ("*+", "++", "?+") or (token == "}+" and _QUANTIFIER_END.search(pattern[: at + 1])):
@@ -136,9 +116,7 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
 
 
 def _escape(token: str) -> str:
-    """Translate an escape sequence. If a letter has no special meaning after a backslash, return only the
-    letter.
-    """
+    """Translate an escape sequence. A letter without a special meaning loses its backslash."""
     if not token.startswith("\\"):
         return token
     letter = token[1]
@@ -152,7 +130,7 @@ def _escape(token: str) -> str:
 # --- other programs -------------------------------------------------------------------------------
 
 _SYNTAX = frozenset(r"^$\.*+?()[]{}|/")
-# the general categories of characters, such as `Lu` for upper-case letters
+# general categories of characters, such as `Lu` for upper-case letters
 _CATEGORY = regex.compile("L[Cultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?|C[cfson]?")
 _PORTABLE_GROUP = regex.compile(r"\(\?(?:[:=!]|<[=!]|<[A-Za-z_$][\w$]*>)")
 _LOOKAHEAD = regex.compile(r"\(\?[=!]")
@@ -163,13 +141,9 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def portable(pattern: str) -> str | None:
-    r"""Return a regular expression for programs that use JavaScript's flag `u`, as JSON Schema recommends.
+    r"""Convert a regular expression to one for JavaScript's flag `u`, or return None.
 
-    It matches every string that `pattern` matches. Return None if there is no such expression.
-
-    With the flag `u`, unnecessary escapes such as `\_` are errors, so they are removed. A character beyond
-    U+FFFF is one character with this flag, and two without it. If this could matter, the result also matches
-    every string that contains such a character.
+    The result matches at least the same strings.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -220,7 +194,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
         return token
     if letter in escapable:
         return token
-    # A letter without a meaning, a backreference or an octal number.
+    # a letter without a meaning, a backreference or an octal number
     return None if not letter or (letter.isascii() and letter.isalnum()) else letter
 
 

@@ -1,7 +1,4 @@
-"""The content types of Strapi's plugins, as in Strapi's own schema files, for code generators.
-
-Bifolio itself uses `model.BUILT_IN`.
-"""
+"""Content types of Strapi's plugins, as in Strapi's own schema files, for code generators only."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +17,6 @@ _REQUIRED, _UNIQUE, _PRIVATE = {"required": True}, {"unique": True}, {"private":
 
 
 def _own(kind: str, *options: Raw, **more: Any) -> Raw:
-    """Return an attribute of a plugin's content type. Users can't change such an attribute in Strapi."""
     merged = {key: value for option in options for key, value in option.items()}
     return {"type": kind, "configurable": False, **merged, **more}
 
@@ -34,7 +30,7 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return a content type that is hidden in Strapi's content-type builder.
+    """Return a content type that Strapi's content-type builder hides.
 
     `names` are its display name, singular name and plural name.
     """

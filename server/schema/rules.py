@@ -1,8 +1,4 @@
-"""Rules for content in schemas (`options.rules`): limits for values, which `bifolio check` applies.
-
-Unlike an option of an attribute, a rule does not affect what can be written. A rule can also apply to an
-attribute in a component, and only in this type.
-"""
+"""Rules in schemas (`options.rules`): limits for values, applied only by `bifolio check`, not by writes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,7 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key of a rule: the type of its value, how messages name this type, and its meaning."""
+    """A key of a rule: the type of its value, that type's name in messages, and its meaning."""
 
     name: str
     type: type | tuple[type, ...]
@@ -89,7 +85,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
     if regex is not None and (fault := import_module("server.schema.patterns").fault(regex)):
         what = f'the regex of the rule for "{rule["path"]}" is invalid: {fault}'
         raise file.refuse(what, "write a valid regular expression", *at, "regex")
-    # The type "text" has no options of its own.
+    # because the type "text" has no options of its own
     return Attribute(
         rule["path"],
         "text",

@@ -1,4 +1,4 @@
-"""Descriptions of attributes and content types in sentences, for comments in generated code."""
+"""Descriptions of attributes and content types, for comments in generated code."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -18,12 +18,11 @@ _RELATIONS: Mapping[str, str] = {
 
 
 def describe_attribute(attribute: Attribute) -> list[str]:
-    """Return sentences that describe which values an attribute can have, and its options."""
     return [*_kind(attribute), *_options(attribute)]
 
 
 def describe_type(type_: Type) -> list[str]:
-    """Return sentences that describe a content type or component: its name, its description and its path."""
+    """Describe a content type or component in sentences: its name, description and path."""
     info = type_.raw.get("info")
     written = str(info.get("description", "")) if isinstance(info, Mapping) else ""
     found = [f"{type_.display}: {written}." if written.strip() else f"{type_.display}."]

@@ -1,4 +1,4 @@
-"""Suggestions of the correct word for a mistyped word ("did you mean …")."""
+"""Suggestions for mistyped words ("did you mean …")."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from server.formats.text_positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
-MIN_SIMILARITY = 0.65  # For example, "tga" is similar to "tag", but "date" is not similar to "name".
+MIN_SIMILARITY = 0.65  # "tga" is similar to "tag", but "date" is not similar to "name"
 MAX_CPU_S = 1.0  # limit for all suggestions in one report
 _SEPARATORS = "-_./: "
 _MIN_REST_SIMILARITY = 0.55  # for two words without their common start and end
@@ -25,23 +25,21 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return a suggestion such as `did you mean "title"?`, or "" if no known word is similar.
+    """Return `did you mean "title"?`, or "" if no known word is similar.
 
-    `likeness` is the minimum similarity, from 0 to 1 (identical words).
+    `likeness` is the minimum similarity, from 0 to 1 (identical).
     """
     return Suggestions(math.inf).of(word, known, likeness)
 
 
 class Suggestions:
-    """Suggestions with a limit on the total processor time, for reports about thousands of unknown words."""
+    """Suggestions with a limit on the total processor time, for reports with thousands of unknown words."""
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return a suggestion such as `did you mean "title"?`, or "" if there is none or the time limit was
-        exceeded.
-        """
+        """Return `did you mean "title"?`, or "" if there is no similar word or no time left."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -51,9 +49,7 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the known word that is most similar to `word`. Return "" if no known word is similar enough, or
-    if the time limit was exceeded.
-    """
+    """Return the most similar known word, or "" if none is similar enough or the time is over."""
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best = likeness, ""
@@ -61,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # Both methods quickly compute an upper limit for the result of `ratio`.
+        # both are cheap upper limits of `ratio`
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -70,17 +66,14 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    """Whether two words are still similar after their common start and end are removed.
-
-    Without this check, all uids would be similar, because they begin with `api::`.
-    """
+    # Otherwise, all uids would be similar, because they begin with `api::`.
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
     return not (word and other) or SequenceMatcher(None, word, other).ratio() >= _MIN_REST_SIMILARITY
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Remove the common start from two words, up to and including the last separator in it, such as a dot."""
+    """Remove the common start of two words, up to the last separator in it, such as a dot."""
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -88,25 +81,19 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that is meant by a mistyped word.
-
-    Return None if no known word is possible, or more than one. `KnownWords.meant` describes which mistakes
-    are recognized.
-    """
     return KnownWords(known).meant(word)
 
 
 class KnownWords:
-    """Index of known words. For a mistyped word, it finds the known word that is meant, in constant time."""
+    """Index of known words that corrects a mistyped word in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that is meant by a mistyped word.
+        """Return the only known word that a mistyped one can stand for, or None.
 
-        The words may differ in case, accents and separators, or by two adjacent letters that were swapped.
-        Return None if no known word is possible, or more than one.
+        Case, accents, separators or two adjacent letters may differ.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -126,15 +113,12 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """Return a word in lower case, without accents, and with a dash in place of spaces, dots, slashes and
-    underscores.
-    """
+    """Return a word in lower case without accents, with a dash for each separator."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
 
 def _swap_letters(word: str) -> Iterator[str]:
-    """Yield the variants of a word in which one pair of adjacent letters is swapped."""
     for i, (first, second) in enumerate(pairwise(word)):
         if first != second and first.isalpha() and second.isalpha():
             yield f"{word[:i]}{second}{first}{word[i + 2 :]}"
@@ -142,7 +126,7 @@ def _swap_letters(word: str) -> Iterator[str]:
 
 # --- misspelled keys -------------------------------------------------------------------------------------
 
-# The keys in schema files: those that Bifolio supports, and others that only Strapi uses.
+# Keys in schema files, including those that only Strapi uses.
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
@@ -164,12 +148,11 @@ ATTRIBUTE_KEYS = (
 )  # fmt: skip
 I18N_KEYS = ("localized",)
 _KINDS = ("collectionType", "singleType")
-# For example, "option" is similar to "options", but "format" is not similar to "timestamps".
+# "option" is similar to "options", but "format" is not similar to "timestamps"
 _MIN_SIMILARITY = 0.8
 
 
 def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
-    """Return the unknown key that is probably a mistyped form of the key `wanted`, or None."""
     others = (key for key in data if key not in known)
     return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
 
@@ -216,9 +199,7 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown word in a schema (a kind, attribute type or relation), and the allowed
-    words.
-    """
+    """Yield the path of each unknown kind, attribute type or relation in a schema, and the allowed words."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

@@ -1,9 +1,4 @@
-"""Catalog of the searchable document versions, with the keys under which the search index stores them.
-
-Normally, a published document is a single version, which is visible to requests for either status. If the
-document has a draft that differs, the draft is a second version. All versions with the same content type,
-locale and statuses form a group.
-"""
+"""Catalog of the searchable versions of documents, by their key in the search index."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,10 +12,8 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of versions that the same callers may see: all versions with the same content type, locale and
-    statuses.
-
-    `statuses` contains the statuses (`published`, `draft`) for which a request finds the versions.
+    """Versions of one content type and locale, found by requests for the same statuses (`published`,
+    `draft`).
     """
 
     uid: str
@@ -29,7 +22,6 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Return the group that `str(group)` converted to this string."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -47,24 +39,18 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions of one content type in one locale, and the drafts that differ from them.
-
-    `lists` contains the two lists from the snapshot (published versions and drafts) from which this object
-    was created.
-    """
+    """The published versions of one content type in one locale, and the drafts that differ from them."""
 
     lists: tuple[object, object]
     published: dict[str, Document]
     drafts: dict[str, Document]
 
 
-Catalog = dict[tuple[str, str], LocaleVersions]  # The keys are content type and locale.
+Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions. Parts of the earlier catalog `before` are reused if the versions in
-    them have not changed.
-    """
+    """Return all searchable versions, reusing the unchanged parts of an earlier catalog."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -89,7 +75,6 @@ def catalog(state: State, before: Catalog) -> Catalog:
 
 
 def size(found: Catalog) -> int:
-    """Return the number of versions in a catalog."""
     return sum(len(some.published) + len(some.drafts) for some in found.values())
 
 
@@ -97,16 +82,13 @@ _NO_VERSIONS = LocaleVersions((None, None), {}, {})
 
 
 def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
-    """Yield all versions in a catalog."""
     for version in changes({}, found, types).values():
         assert version is not None
         yield version
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Compare two catalogs. Return each version that is new or changed, and None for each version that was
-    removed. The keys of the result are the keys in the search index.
-    """
+    """Return new and changed versions by key in the search index, and None for removed ones."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -118,10 +100,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """Yield the changes in one content type and locale.
-
-    If a draft is created or deleted, the published version is yielded too, because its group changes.
-    """
+    # A published version changes its group when its draft is created or deleted.
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (
@@ -142,9 +121,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the document version with the given key in the search index. Return None if the version no
-    longer exists.
-    """
+    """Return the version with this key in the search index, or None if it no longer exists."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

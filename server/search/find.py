@@ -1,4 +1,4 @@
-"""Full-text search. It uses the search index, or scans all documents until the index is complete."""
+"""Full-text search with the search index, or by scanning all documents until the index is complete."""
 
 import logging
 import re
@@ -29,7 +29,7 @@ from server.site.site import State
 Ranked = list[tuple[float, Document]]  # (score, document), best first
 _SPACE = re.compile(r"\s+")
 _STEPS_PER_VERSION = 20  # cost of reading a version's texts
-_LOG2_CHARS_PER_STEP = 6  # For each clause, 64 characters cost one step.
+_LOG2_CHARS_PER_STEP = 6  # for each clause, 64 characters cost one step
 
 
 def scan(
@@ -39,11 +39,9 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search by scanning all versions, without the index. Return the matching versions, and the number of
-    matches in each group.
+    """Search without the index. Return the matching versions, best first, and match counts by group.
 
-    A match must contain most of the words (see `enough`). If no version does, versions with at least one of
-    the words match. Versions with equal scores are sorted by content type and id.
+    Words are optional if no version contains most of them.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -81,7 +79,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """One clause of the search input, compiled to a regular expression for texts in one language."""
+    """One clause of a search, compiled to a regular expression for texts in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -92,9 +90,7 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document, given its folded texts. The score is 0 if the document does not
-        match.
-        """
+        """Return the score of a document, given its folded texts, or 0 if it does not match."""
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -122,9 +118,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# How many searches can wait at the same time, and how long each of them waits.
+# how many searches can wait at the same time, and how long
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # Finding a suggestion takes about as long as 1000 steps.
+_STEPS_PER_SUGGESTION = 1000  # finding a suggestion takes about as long as 1000 steps
 REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 
@@ -132,11 +128,8 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: maps the uid of each content type to the status in which the caller sees its documents.
-      Content types that are missing here are hidden from the caller.
-    - `types` and `locale`: the content types and locale that the request selects. They restrict the results.
-      The match counts also include other content types and locales, because facets show those too.
-    - `unlocalized`: the uids of the content types without locales.
+    - `statuses`: which status the caller sees, by uid of visible types.
+    - `types`, `locale`: filters of the results. Neither filters its own facet.
     """
 
     statuses: Mapping[str, str]
@@ -145,30 +138,24 @@ class Scope:
     unlocalized: frozenset[str] = frozenset()
 
     def permits(self, group: Group) -> bool:
-        """Return whether the caller may see the versions in a group."""
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
-        """Return whether the request selects the group's content type."""
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Return whether the request selects the group's locale. Content types without locales match every
-        locale.
-        """
+        # Content types without locales match every locale.
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
-        """Return whether the results can contain the versions in a group."""
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with their scores, the number of matches in each group, and a spelling suggestion.
+    """A page of results with scores, match counts by group, and a spelling suggestion.
 
-    `indexed` is true if the search used the index. `status` is the status of the index, or None if there is
-    no index.
+    `status` is None without an index.
     """
 
     documents: list[tuple[float, Document]]
@@ -179,7 +166,7 @@ class Results:
 
 
 class Search:
-    """Search for documents in one site. Each process has one instance, which runs one search at a time."""
+    """Search for documents in one site. A process has one instance, which runs one search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -202,18 +189,17 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results in the scope. `start` is the index of the first result to return.
+        """Return at most `limit` results, beginning with index `start`. Without a `current` state, scans all
+        documents.
 
-        If `current` is set, `state` is the site's current state. Only then can the index be used; otherwise,
-        all documents are scanned. Raises LimitError if the request is too costly, and BusyError if too many
-        searches are waiting.
+        Raises LimitError, and BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # A separate budget, because spending the request's budget can wait for another mutex, and this thread
-        # already holds one.
+        # A separate budget: spending the request's may wait for another mutex, and this thread already holds
+        # one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
@@ -229,7 +215,7 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return None if the index can't be used or is out of date."""
+        """Search with the index. Return None if it can't be used or is out of date."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -271,9 +257,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the current index. Return None if the index was not built for the shape
-        `wanted` (see `texts.shape`) or has a different format version.
-        """
+        """Return a reader for the index. Return None if the index was built for another shape or version."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -337,10 +321,7 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether a damaged index may be the cause of an exception.
-
-    If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
-    """
+    # If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
     if isinstance(error, BifolioError | MemoryError):
         return False
     names = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
@@ -354,16 +335,11 @@ def _visible_state(status: Status) -> tuple[str, str, int]:
 
 
 def total(found: Results, scope: Scope) -> int:
-    """Return the total number of results."""
     return sum(count for group, count in found.counts.items() if scope.wants(group))
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of matches for each content type (by uid) and for each locale.
-
-    The numbers for content types include content types that the request does not select, and the numbers for
-    locales include locales that the request does not select.
-    """
+    """Count the matches by content type (uid) and by locale, including those that are not selected."""
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

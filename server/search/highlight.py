@@ -1,6 +1,4 @@
-"""Highlighting of search results. This module selects fragments of a document's texts, and marks the matching
-words in them.
-"""
+"""Highlighting of search results: selects fragments of texts and marks the matching words in them."""
 
 from collections.abc import Iterator
 
@@ -12,19 +10,18 @@ from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
 
 MAX_FRAGMENT_CHARS = 180
-MAX_FRAGMENTS = 2  # limit for each attribute
-MAX_SEARCHED_CHARS = 200_000  # limit for each attribute
-# Limit for each response. It is enough for about 12,000 distinct words, or for five million characters if the
-# words repeat.
+MAX_FRAGMENTS = 2  # for each attribute
+MAX_SEARCHED_CHARS = 200_000  # for each attribute
+# limit for each response: about 12,000 distinct words, or five million characters of repeated ones
 MAX_STEPS = 150_000
 _STEPS_PER_WORD = 12  # cost of stemming a word
-_LOG2_CHARS_PER_STEP = 5  # Reading 32 characters costs one step.
+_LOG2_CHARS_PER_STEP = 5  # reading 32 characters costs one step
 
 Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The number of steps that remain for highlighting in one response. Each step is also charged to the
+    """The steps that remain for highlighting in one response. They are also charged to the
     request's budget.
     """
 
@@ -32,19 +29,15 @@ class Effort:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
-        """Charge a number of steps. Raises the same errors as `Budget.spend`."""
         self._left -= steps
         self._budget.spend(steps)
 
     def is_over(self) -> bool:
-        """Whether all steps have been used."""
         return self._left <= 0
 
 
 class Finder:
-    """Matcher that finds the words of a question in texts in one language. It stops when `effort` has no
-    steps left.
-    """
+    """Finds the words of a search in texts in one language, until `effort` has no steps left."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -55,13 +48,13 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # The pattern tests only a word's first letter, which is cheap and rejects most words.
+        # Testing only a word's first letter is cheap and rejects most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word in a text matches the question."""
+        """Return whether a word in a text matches the search."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -74,22 +67,19 @@ class Finder:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each matching word in a text."""
         self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. If the finder runs out of steps, some fragments may be
-    missing.
-    """
+    """Return the best fragments for each attribute. Some may be missing if the finder runs out of steps."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
         if finder.effort.is_over():
             break
         if text.kind == "uid":
-            continue  # Skip uids: a uid is generated from the title, which is displayed anyway.
+            continue  # a uid is generated from the title, which is displayed anyway
         for paragraph in _paragraphs(text):
             if finder.effort.is_over():
                 break
@@ -106,14 +96,13 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, one for each language. They share a single limit on steps."""
+    """The finders for one response, one per language, with a common limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
         self._made: dict[str, Finder] = {}
 
     def of(self, document: Document) -> Finder:
-        """Return the finder for a document's language."""
         language = language_of(document.locale)
         if language not in self._made:
             self._made[language] = Finder(self._question, language, self._effort)
@@ -121,9 +110,7 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """Split a text into paragraphs. The paragraphs still contain Markdown markup, which is removed only from
-    the few paragraphs that are displayed.
-    """
+    # Markdown markup is removed only from the few paragraphs that are displayed.
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
     else:
@@ -140,8 +127,8 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return the part of a text around the first matching word, as pieces with at most MAX_FRAGMENT_CHARS
-    characters in total.
+    """Return the part of a text around the first matching word, with at most MAX_FRAGMENT_CHARS
+    characters.
     """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:

@@ -1,9 +1,4 @@
-"""Process that writes the search index: `python -m server.search.indexer FOLDER`.
-
-The process runs with a low priority, so that indexing does not slow down requests. It reads commands from
-standard input and writes a response to each command (see `writer_process`). It exits when its parent process
-ends. It skips versions that have not changed, which it detects by comparing digests.
-"""
+"""Process that writes the search index, with low priority: `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -26,14 +21,12 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index in a folder. The methods `begin`, `take` and `commit` are the commands that
-    the process accepts.
+    """Writer for the search index in a folder. `begin`, `take` and `commit` are the commands of the
+    process.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the index. If the index is damaged or has a different format version, replace it with an empty
-        one.
-        """
+        """Open the index, or replace a damaged or outdated one with an empty one."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -56,17 +49,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions of a site that has this shape (see `texts.shape`). If the index was
-        built for a different shape, searches do not use it until all versions have been received.
+        """Prepare to receive all versions of a site. An index of a different `shape` is not searched until
+        then.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Add versions to the index, or remove them from it. Return the number of versions for which the
-        index was changed.
-        """
+        """Add or remove versions. Return for how many of them the index was changed."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -85,18 +76,14 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number that the index uses in place of an attribute's name. A new attribute gets the
-        next free number.
-        """
+        """Return the number of an attribute in the index. A new attribute gets the next free number."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is not empty, all versions have been received, so
-        mark the index as complete for this shape.
-        """
+        """Make all changes visible to readers. With a `shape`, the index is complete for it."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -140,9 +127,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the errors that the command raises. If the index has been deleted, raises
-    OSError instead.
-    """
+    """Execute a command. Raises its errors, or OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -164,7 +149,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """Exit when the parent process has ended or crashed."""
+    """Exit when the parent process has ended."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
@@ -176,5 +161,5 @@ if __name__ == "__main__":
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
-    except BrokenPipeError:  # The parent has ended.
+    except BrokenPipeError:  # the parent has ended
         os._exit(0)

@@ -24,8 +24,9 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One word, or several words in a certain order. If `open` is set, the last word may be unfinished, so it
-    matches all words that start with it.
+    """One word, or several words in a certain order.
+
+    If `open` is set, the last word matches all words that start with it.
     """
 
     words: tuple[str, ...]
@@ -34,17 +35,13 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether every result must match this clause, because it names an attribute or contains several
-        words in order.
-        """
+        """Whether every result must match this clause."""
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: the clauses that results must match (`wanted`), and the clauses that exclude
-    documents (`unwanted`). `text` is the input as the user typed it.
-    """
+    """Parsed search input: `wanted` clauses and `unwanted` ones. `text` is the input as the user typed it."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -52,14 +49,12 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return the minimum number of words that a result must contain if the question has `words` words. For
-    example, a result must contain two of two words, two of three, or four of five.
-    """
+    """Return how many of a search's words a result must contain: two of two or three, four of five."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` contains the attribute names that can be used, as in `title:tide`.
+    """Parse search input. `fields` contains the attribute names for input such as `title:tide`.
 
     If `unfinished` is set, the user may still be typing the last word.
     """
@@ -89,9 +84,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the search input with corrected words. `words` maps words as the user typed them to their
-    replacements.
-    """
+    """Return the search input with words replaced, as the user typed them."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

@@ -1,6 +1,4 @@
-"""Status of the search index. It is stored in a small file in the index's folder, so that all processes can
-read it.
-"""
+"""Status of the search index, in a small file that all processes can read."""
 
 import json
 import os
@@ -18,15 +16,12 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: the versions of the index format and of whoosh.
+    - `version`: of the index format and of whoosh.
     - `build`: a random name for this index.
-    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "" if it has never been
-      complete.
-    - `numbers`: the number that the index uses for each attribute.
-    - `documents`: the number of document versions in the index.
-    - `total`: the number of document versions in the site.
-    - `pending`: the number of changed document versions that have not been indexed yet.
-    - `commits`: how many times changes to the index were made visible to readers.
+    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
+    - `numbers`: the number of each attribute in the index.
+    - `documents`, `total`, `pending`: indexed, existing and changed but not yet indexed versions.
+    - `commits`: how often changes were made visible to readers.
     """
 
     version: str
@@ -40,7 +35,6 @@ class Status:
 
 
 def read_status(folder: Path) -> Status | None:
-    """Return the status of the index in a folder. If the status can't be read, return None."""
     try:
         return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -48,14 +42,11 @@ def read_status(folder: Path) -> Status | None:
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Write the status to the index's folder. The status file is replaced atomically."""
     replace_file(folder / STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes. The value is computed without reading the
-    file's contents.
-    """
+    """Return a value that changes whenever the status file changes, without reading the file."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -1,9 +1,4 @@
-"""Background job that updates the search index (docs/search.md).
-
-One worker holds a lock and runs the process that writes the index. All other workers try to acquire the lock
-every second, so another worker continues if the worker with the lock crashes. When the site changes, the
-worker with the lock sends the changed versions to the writer process, beginning with the newest documents.
-"""
+"""Background job that updates the search index (docs/search.md), in the worker that holds a lock."""
 
 import logging
 import threading
@@ -25,22 +20,16 @@ log = logging.getLogger("bifolio")
 
 MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of the last check's duration
 MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # pause after a failure; it doubles with each consecutive failure
-BATCH_VERSIONS = 50  # number of versions in one message to the writer process
+BATCH_VERSIONS = 50  # in one message to the writer process
 BATCH_PAUSE_S = 0.002  # pause between batches, so that other threads can run
-COMMIT_INTERVAL_VERSIONS = (
-    5000  # number of changed versions after which a commit follows while a large site is indexed
-)
+COMMIT_INTERVAL_VERSIONS = 5000  # changed versions per commit while a large site is indexed
 PROGRESS_INTERVAL_S = 2.0  # first interval between progress reports
 
 Tell = Callable[[str], None]
 
 
 class Sync(Job):
-    """Job that updates the search index after changes to the site.
-
-    After a restart, versions that had not been committed are sent again. The writer process compares digests
-    and skips the versions that the index already contains.
-    """
+    """Job that updates the search index after changes to the site."""
 
     name = "index"
 
@@ -50,14 +39,12 @@ class Sync(Job):
         self.leads = threading.Event()  # set while this process holds the lock
         # set if nothing remains to be indexed, or if another process holds the lock
         self.done = threading.Event()
-        self.progress: tuple[int, int] = (0, 0)  # (number of checked versions, number of all versions)
+        self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
         self._session: _Session | None = None
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """If this process holds the lock, detect changes or send a batch of versions to the writer process.
-        Return the pause until the next run, in seconds.
-        """
+        """Detect changes or index a batch, if this process holds the lock. Return the pause in seconds."""
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._wait()
@@ -84,12 +71,10 @@ class Sync(Job):
         return self._wait()
 
     def _wait(self) -> float:
-        """Return the pause until the next attempt, if nothing can be indexed in this process now."""
         self.done.set()
         return self.timing.index_lock_s
 
     def close(self) -> None:
-        """End the writer process and release the lock."""
         self._session = None
         self._held.close()
         self.leads.clear()
@@ -110,9 +95,7 @@ class Sync(Job):
 
 
 class _Session:
-    """The indexing work of the process that holds the lock. A session stores which versions were sent to the
-    writer process, and which still have to be sent.
-    """
+    """The indexing work of the process that holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -120,9 +103,7 @@ class _Session:
         self.known: Catalog = {}
         # the versions that still have to be sent, in this order
         self.todo: dict[str, IndexedVersion | None] = {}
-        self.shape: str | None = (
-            None  # the shape that the index will have; None unless all versions are being sent
-        )
+        self.shape: str | None = None  # the index's future shape; None unless all versions are being sent
         self.uncommitted = self.total = 0
         self._is_idle = False
         self._began = self._sent = clock.monotonic()  # when sending began, and when the last batch was sent
@@ -147,9 +128,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause, in seconds, when there is nothing left to send. `looking` is how long the last
-        check for changes took, in seconds.
-        """
+        """Return the pause in seconds, given the duration of the last check."""
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -180,9 +159,7 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. A commit follows after the last batch, and also whenever
-        COMMIT_INTERVAL_VERSIONS versions have changed in the index since the last commit.
-        """
+        """Send the next batch to the writer process. Commits after the last batch, and in between."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]

@@ -1,8 +1,4 @@
-"""The searchable texts in a document, each with its attribute and weight.
-
-Private attributes, passwords, relations and media are not searched. Text inside a component is treated as
-text of the document's attribute that contains the component.
-"""
+"""The searchable texts in a document, each with its attribute and weight."""
 
 import html
 import re
@@ -20,8 +16,8 @@ from server.schema.model import Attribute, Schema, Type, title_of
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# Pairs of (pattern, replacement), applied in this order. Each takes linear time. Groups that contain a look-
-# ahead are not possessive, because before Python 3.11.3 a possessive group with a look-ahead matches nothing.
+# (pattern, replacement), applied in this order, each in linear time. Groups with a look-ahead are not
+# possessive: before Python 3.11.3, they would match nothing.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
@@ -32,7 +28,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         " ",
     ),  # fences; the code between them is kept
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
-    # The patterns from here on are applied to each paragraph.
+    # The following patterns are applied to each paragraph.
     (re.compile(rf"!{_LINK}"), r"\1"),  # images, including those inside links
     (re.compile(_LINK), r"\1"),
     (re.compile(r"!?\[([^\[\]\n]{1,500})\]\[[^\[\]\n]{0,500}\]"), r"\1"),
@@ -43,7 +39,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_WHOLE_TEXT_PATTERNS = 6  # This many patterns at the start are applied to the whole text.
+_WHOLE_TEXT_PATTERNS = 6  # how many patterns at the start are applied to the whole text
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
@@ -63,9 +59,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text in each block of a rich text in the `blocks` format. The descriptions of images are
-    included.
-    """
+    """Yield the text of each block in the `blocks` format, with the descriptions of images."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -89,9 +83,9 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # Only the beginning of a longer text is searched.
+MAX_TEXT_CHARS = 1_000_000  # only the beginning of a longer text is searched
 
-# For each attribute type, a function that splits a value into paragraphs.
+# functions that split a value into paragraphs, by attribute type
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "string": lambda value: [value],
     "text": lambda value: value.split("\n\n"),
@@ -103,16 +97,14 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "json": lambda value: _list_texts(value),
     "array": lambda value: _list_texts(value),
 }
-# The default weight for each attribute type. The setting search.weights overrides it.
+# default weights by attribute type; the setting search.weights overrides them
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value. `attribute` is the attribute of the document, and `kind` is the type of the
-    attribute that contains the value, possibly inside a component.
-    """
+    """One searchable value of a document's attribute. `kind` is its own type, possibly inside a component."""
 
     attribute: str
     weight: float
@@ -120,16 +112,13 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Return the paragraphs in the value, without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The data about one version that is sent to the indexer. If `texts` is None, the indexer removes the
-    version from the index.
-    """
+    """One version for the indexer. If `texts` is None, the version is removed from the index."""
 
     key: str
     group: str = ""
@@ -165,7 +154,6 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 
 
 def searchable(attribute: Attribute) -> bool:
-    """Return whether an attribute can contain searchable text."""
     return attribute.visible and (attribute.type in READERS or attribute.holds_components)
 
 
@@ -177,7 +165,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        # This is an upper limit. The weight of a text inside also depends on the text's own type.
+        # An upper limit: the weight of a text inside also depends on the text's own type.
         return max(WEIGHTS.values())
     return WEIGHTS.get(attribute.type, 1.0)
 
@@ -187,8 +175,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes, called its shape. Searches do not use
-    an index that was built for a different shape.
+    """Return a digest of the site's locales and searchable attributes. An index of a different shape is not
+    used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

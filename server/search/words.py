@@ -1,9 +1,6 @@
-"""Splits a text into words, and converts words to the terms under which they are indexed. A term is the stem
-of a folded word (in lower case and without accents).
+"""Splits text into words, and words into terms: stems without case and accents.
 
-`Goémon's tides` consists of the words `goemon`, `s` and `tides`. In English, `tides` and `tide` have the same
-term. Each Chinese, Japanese or Korean character is treated as a word, so a sequence of these characters is
-treated as a phrase.
+Each Chinese, Japanese or Korean character is a word.
 """
 
 import re
@@ -16,12 +13,12 @@ from typing import cast
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
-# Letters that Unicode does not decompose, each with the letters that people type if their keyboard lacks it.
+# letters that Unicode does not decompose, and what people type if their keyboard lacks them
 _LETTER_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )
 
-# Stemmers by language code.
+# stemmers by language code
 STEMMERS = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
     "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque",
@@ -32,27 +29,22 @@ STEMMERS = {
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
 NO_STEMMER = "plain"  # for languages without a stemmer
-MAX_WORD_CHARS = 64  # Only the beginning of a longer word is used.
-MAX_CACHED_WORDS = 50_000  # Each cached word takes about 400 bytes, at most 1 kB.
+MAX_WORD_CHARS = 64  # only the beginning of a longer word is used
+MAX_CACHED_WORDS = 50_000  # each takes about 400 bytes, at most 1 kB
 
 
 def language_of(locale: str) -> str:
-    """Return the language of a locale, such as `pt` for `pt-BR`. If there is no stemmer for the language,
-    return NO_STEMMER.
-    """
+    """Return the language of a locale, such as `pt` for `pt-BR`, or NO_STEMMER."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 
 
 def spans(text: str) -> Iterator[re.Match[str]]:
-    """Yield a match object for each word in a text. The match objects contain the words in their original
-    spelling.
-    """
     return _WORD.finditer(text)
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches words whose folded form starts with one of the given letters."""
+    """Return a pattern for words whose folded form starts with one of the given letters."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -61,9 +53,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of 25 ms per search.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Return a mapping from each folded letter to all letters that fold to it. The mapping covers the
-    alphabets that have upper case or accents.
-    """
+    """Map each folded letter to all letters that fold to it, in alphabets with upper case or accents."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():
@@ -73,7 +63,6 @@ def _forms() -> dict[str, str]:
 
 
 def split(text: str) -> list[str]:
-    """Return the folded words in a text. For example, `L'Été` returns `l` and `ete`."""
     return [fold(found) for found in _WORD.findall(text)]
 
 
@@ -83,17 +72,13 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    # Truncate again, because one letter can fold to several letters.
+    # truncate again, because one letter can fold to several
     return (bare.translate(_LETTER_FOLDS) or word.casefold())[:MAX_WORD_CHARS]
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    """Return one or two terms (stems) for a word in its original spelling.
-
-    The first term is the stem of the word without accents, so a search for `publiee` finds `publiée`. The
-    second term is the stem of the word with accents, if it is different, so a search for `publiée` finds
-    `publié`.
-    """
+    # With the stem of the word without accents, `publiee` finds `publiée`; with the other, `publiée` finds
+    # `publié`.
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 
 
@@ -111,6 +96,6 @@ def _terms(word: str, language: str) -> tuple[str, ...]:
 def _stem(word: str, language: str) -> str:
     if language == NO_STEMMER or len(word) < 3 or word.isdigit():
         return word
-    # Imported at first use (docs/packages.py, LAZY).
+    # imported at first use (docs/packages.py, LAZY)
     stem = cast(Callable[[str, str], str], import_module("server.search.stems").stem)
     return stem(word, STEMMERS[language])

@@ -1,4 +1,4 @@
-"""Client for the process that writes the search index (the module `indexer`)."""
+"""Client for the process that writes the search index (`indexer`)."""
 
 import os
 import pickle
@@ -11,29 +11,25 @@ from typing import Any
 from server.search.status import read_status
 from server.storage.helper_processes import forget_helper, start_helper
 
-# The process imports the package `server` from this folder.
+# from which the process imports the package `server`
 _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):
-    """Raised if the index can't be read, or if it was replaced with a different index. The index must then be
-    rebuilt.
-    """
+    """The search index can't be read, or was replaced with another one. It must be rebuilt."""
 
 
 class WriterProcess:
-    """The process that writes the index. It is started when the context is entered. After `end`, the next
-    call of `call` starts it again.
-    """
+    """The process that writes the search index. After `end`, the next `call` starts it again."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
         self._child: _Child | None = None
-        self._build = ""  # the `build` (see `Status`) of the index that the last process opened
+        self._build = ""  # `Status.build` of the index that the last process opened
 
     def __enter__(self) -> "WriterProcess":
         try:
-            self._open()  # If the index is damaged, the process replaces it with an empty one.
+            self._open()  # if the index is damaged, the process replaces it with an empty one
         except BaseException:
             self.end()
             raise
@@ -43,9 +39,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command to the process and return the response. Raises DamagedIndex, and the same errors as
-        `_Child.call`.
-        """
+        """Send a command and return the response. Raises DamagedIndex and ChildProcessError."""
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":
@@ -58,14 +52,13 @@ class WriterProcess:
         return self._child
 
     def end(self) -> None:
-        """End the process. The next call starts a new process."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
 
 class _Child:
-    """One run of the writer process. The process inherits the lock, so no other process can write until it
+    """One run of the writer process. It inherits the lock, so no other process can write until it
     has ended.
     """
 
@@ -81,7 +74,6 @@ class _Child:
         )
 
     def begin(self) -> None:
-        """Wait until the process has opened the index. Raises ChildProcessError."""
         self._receive()
 
     def end(self) -> None:
@@ -90,16 +82,16 @@ class _Child:
         self._process.wait()
         forget_helper(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # Closing fails if the process has not read all of its input.
+            with suppress(OSError):  # fails if the process has not read all of its input
                 if pipe is not None:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the process fails or has
-        already ended.
+        """Send a command and return the response. Raises ChildProcessError if the process fails or
+        has ended.
         """
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # The process has ended. `_receive` reads its last response.
+        with suppress(BrokenPipeError):  # the process has ended; `_receive` reads its last response
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
         return self._receive()

@@ -1,6 +1,4 @@
-"""Parser for batches. An operation in a batch can refer to a document that an earlier operation in the same
-batch wrote (docs/batch.md).
-"""
+"""Parser for batches, whose operations can refer to documents that earlier ones wrote (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,18 +13,17 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-# limit for the total length of the ids that are inserted in place of references
+# for the total length of the ids that replace references
 MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for the operations in a batch, which are parsed in order.
+    """Parser for the operations in a batch.
 
-    - `ids`: the document id for each operation that has been parsed, or None if the operation deletes a
-      document. Later operations can refer to these ids.
-    - `singles`: maps the uids of single types that had no document before the batch to the new document ids.
+    - `ids`: the document id of each parsed operation, or None for a deletion.
+    - `singles`: new document ids, by uid of single types without a document.
     - `room`: how many characters can still be inserted in place of references.
     """
 
@@ -36,10 +33,10 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations. Each operation is parsed before the next one is fetched from the iterator.
+        """Parse the operations.
 
-        Raises ForbiddenError, ValidationError and PayloadTooLargeError. The error's details contain the
-        number of the operation that failed.
+        Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the failed
+        operation.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -61,10 +58,6 @@ class BatchReader:
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return a document id for an operation that does not contain one. For a single type, this is the id
-        of the existing document, or a new id if there is no document. For a collection type, it is always a
-        new id.
-        """
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
@@ -74,9 +67,7 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Replace all references in a value, such as `{{0.documentId}}`, with document ids. The value can be
-        a string, or contain strings at any depth.
-        """
+        """Replace references such as `{{0.documentId}}`, at any depth, with document ids."""
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):

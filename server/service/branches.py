@@ -15,14 +15,12 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # If `origin` has this value, the branch starts at the commit that is checked out.
+HEAD = "HEAD"  # as an `origin`, the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents that were changed on a branch since it diverged from the served branch. `fork` is the
-    commit at which the branches diverged, and `head` is the branch's latest commit.
-    """
+    """The documents that were changed on a branch since the commit `fork`. `head` is its latest commit."""
 
     fork: str
     head: str
@@ -30,8 +28,8 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches. Methods with a `caller` parameter raise ForbiddenError if the caller lacks
-    a permission. If the site has no commits, most methods raise ConflictError.
+    """Access to a site's branches. Methods raise ForbiddenError, and most raise ConflictError without
+    commits.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
@@ -41,24 +39,21 @@ class SiteBranches:
 
     @property
     def served(self) -> str:
-        """The name of the served branch. It is "" if no branch is checked out."""
+        """The name of the served branch, or "" if no branch is checked out."""
         return self._branches.served()
 
     def permit(self, caller: Caller, action: str) -> None:
-        """Raise ForbiddenError if the caller may not perform the action on branches."""
         require_branch(caller.actor, action, caller.state.schema)
 
     def all(self, caller: Caller) -> list[Branch]:
-        """Return all branches of the repository, sorted by name."""
         self.permit(caller, "find")
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch that starts at `origin`, which is a commit, tag, branch or time.
+        """Create a branch at a commit, tag, branch or time. Raises ValidationError, and ConflictError if it
+        exists.
 
-        Anyone who may read the new branch can read everything in the commit at which it starts. Therefore,
-        the caller needs the permission `history.read`, unless this commit is the latest commit of a branch.
-        Raises ValidationError. Raises ConflictError if a branch with this name already exists.
+        Requires `history.read`, unless the commit is the latest one of a branch.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -73,15 +68,13 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, even if it has not been merged. Raises NotFoundError if there is no such branch,
-        and ConflictError if the branch is checked out.
-        """
+        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
         self.permit(caller, "delete")
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that were changed on the branch. Documents that the caller may not read are
-        omitted. Raises NotFoundError.
+        """Return the documents that were changed on the branch and that the caller may read. Raises
+        NotFoundError.
         """
         self.permit(caller, "find")
         caller.budget.take_turn()
@@ -94,10 +87,9 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge branch `name` into branch `into`. If `into` is "", merge into the served branch.
+        """Merge branch `name` into branch `into`, or into the served branch.
 
-        `resolution` contains values for attributes that both branches changed. Raises UnmergedError if it
-        does not resolve all conflicts. Also raises the errors that `Merger.merge` raises.
+        Raises UnmergedError if conflicts remain, and the errors of `Merger.merge`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -109,9 +101,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the content type of each document in a resolution, and the values that the resolution contains
-    for the document.
-    """
+    """Yield the content type and the resolved values of each document in a resolution."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

@@ -1,14 +1,4 @@
-"""Cache tags for responses. When content changes, a cache must invalidate all responses that have one of the
-change's tags.
-
-A change to a document has two tags: the tag of its content type, and the tag of the document
-(`server.schema.model`).
-
-- A list response has the tags of all content types on which the list depends, because any change to a
-  document of these types may change which documents are in the list.
-- A response with a single document has the tag of this document, and the tags of the documents that are
-  populated in it. It also has the tags of content types whose documents may become related to it.
-"""
+"""Cache tags for responses. Changing a document invalidates the tags of its content type and its id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -28,12 +18,11 @@ from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
-    """Yield the cache tags of a list response."""
     return tags_of_types(mentioned_types(query), schema)
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags for types. Components and users are skipped, because they have no cache tags."""
+    """Yield the cache tags of types, except components and users, which have none."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -41,9 +30,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the cache tags of a response with one document. For a document of a single type, the tag of the
-    type is used instead of the document's tag.
-    """
+    """Return the cache tags of a response with one document."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -52,9 +39,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the cache tag of a media file. If `key` refers to a resized variant of a picture, such as a
-    thumbnail, return the tag of the original picture.
-    """
+    """Return the cache tag of a media file, or of the original picture if `key` is a resized variant."""
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -63,17 +48,13 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collects the cache tags of a document and of everything that is populated in it.
-
-    Each pair of a document and a selection is visited only once.
-    """
+    """Collects the cache tags of a document and of everything that is populated in it."""
 
     view: View
     tags: set[str] = field(default_factory=set)
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, document: Document, selection: Selection) -> None:
-        """Add the cache tags of a document and of the documents that are populated in it."""
         key = (id(document), id(selection))
         if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return
@@ -84,7 +65,6 @@ class _Collector:
         self._add_members(document.row, document, locale_inside(document), selection)
 
     def add_types(self, uids: Iterable[str]) -> None:
-        """Add the cache tags of types."""
         self.tags.update(tags_of_types(uids, self.view.snapshot.schema))
 
     def _add_members(
@@ -103,13 +83,8 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        """Add the cache tags of a populated relation or media attribute.
-
-        The tag of the target's content type is added in two cases:
-        - The other documents store the relation. A change to any document of that type can then change it.
-        - A target can't be found. The target may be a draft, so a tag that contains its id would reveal the
-          draft.
-        """
+        # Derived relations change with any document of the type. A target that can't be found may be a draft,
+        # which a tag with its id would reveal.
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
         if node.attribute.derived or len(documents) < len(targets):
@@ -127,12 +102,9 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    """Return an entity tag that depends on a document's version and on the bytes of the response. It is used
-    if the caller may change the document; for all other callers, `tag_of_bytes` is used.
-    """
+    # for callers who may change the document; all others get `tag_of_bytes`
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 
 def tag_of_bytes(body: bytes) -> str:
-    """Return an entity tag that depends only on the bytes of the response."""
     return f'"{xxh3_128_hexdigest(body)}"'

@@ -1,9 +1,4 @@
-"""Filter for changes to files in git, which determines the changes that a caller may see.
-
-The caller must be permitted to see a file under two schemas: the current schema and the schema at the time of
-the commit. With only the current schema, the earlier drafts of a content type that no longer has drafts would
-be shown as published documents.
-"""
+"""Filter for the changes to files in git that a caller may see, under the current and the former schema."""
 
 from dataclasses import dataclass, field
 
@@ -17,9 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor may see. Uncommitted changes are compared to the last commit,
-    `head`.
-    """
+    """Filter for the changes that an actor may see. Uncommitted changes are compared to the commit `head`."""
 
     actor: Actor
     today: Layout
@@ -29,11 +22,9 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return a change in the form in which the actor may see it. Return None if the actor may not see it.
-        `commit` is None for an uncommitted change.
+        """Return a change as the actor may see it, or None. `commit` is None for an uncommitted change.
 
-        If the actor may see the file only after the change, the file appears as created. If the actor may see
-        the file only before the change, the file appears as deleted.
+        Changes that show or hide the file appear as creation or deletion.
         """
         if self.actor.everything:
             return change
@@ -49,29 +40,25 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor may see everything that a commit changed, according to the schema at that
-        time.
+        """Return whether the actor may see everything that a commit changed, under the schema of
+        that time.
         """
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
-        if len(commit.parents) > 1:  # For a merge commit, git lists only the files that had conflicts.
+        if len(commit.parents) > 1:  # for a merge commit, git lists only the files that had conflicts
             types = (type_ for layout in layouts for type_ in layout.schema.content_types)
             return all(may_see_all(self.actor, type_) for type_ in types)
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return two layouts: the one before a commit and the one after it. A layout contains the rules for
-        which document each file contains.
-        """
+        """Return the rules for which document each file contains, before and after a commit."""
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        """Return the layout at a commit (see `_layouts`). Return `today` if its rules are the same as the
-        current rules.
-        """
+        """Return the layout at a commit, or `today` if its rules are the same."""
         layout = self.former.at(commit) if commit else None
         if layout is None:
             return None
@@ -94,10 +81,9 @@ class ChangeFilter:
         then = layout.claim(path) if layout else None
         if then is not None:
             return may_see_file(self.actor, then)
-        # The file was not served at that time. Only its name shows whether it was a draft.
+        # The file was not served at that time, so only its name shows whether it was a draft.
         return now is None or not is_draft_name(path) or has_draft_permission(self.actor, now.type.uid)
 
 
 def change_filter(actor: Actor, state: State, former: FormerLayouts, head: str) -> ChangeFilter:
-    """Return the filter for the changes that an actor may see, given the current state of the site."""
     return ChangeFilter(actor, Layout(state.schema, state.settings), former, head)

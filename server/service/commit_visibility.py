@@ -1,6 +1,4 @@
-"""Filter for commit messages, which hides messages that may mention content that the caller may not see
-(docs/history.md).
-"""
+"""Filter for commit messages that may mention content hidden from the caller (docs/history.md)."""
 
 from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
@@ -15,12 +13,7 @@ _DOCUMENT = "Bifolio-Document: "
 
 
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
-    """Return the commit's message if the actor may see everything that the commit changed.
-
-    Otherwise, the message may mention hidden content, so return a neutral message. The neutral message
-    contains only the trailers (the lines `Bifolio-Document: …`) for documents and media that the actor may
-    see.
-    """
+    """Return the commit's message, or a neutral one if it may mention content hidden from the actor."""
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message
@@ -45,9 +38,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of the changed documents and media files that the actor may see. The names have the
-    same form as in the trailers of commit messages, such as `article/ID`.
-    """
+    """Return the names of visible changed documents and files as in trailers, such as `article/ID`."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.change(commit, change)

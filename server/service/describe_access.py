@@ -1,8 +1,5 @@
-"""Description of the caller's access (docs/access.md): who the caller is, and which permissions, content
-types and locales the caller has.
-
-The description contains everything that a client needs to build its user interface. Attributes that are
-hidden from the caller are omitted.
+"""Description of the caller's identity, permissions, content types and locales, for clients
+(docs/access.md).
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +18,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the git repository. While a past commit is served, nobody can perform them.
+# Actions that change content or the git repository. They are impossible while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -35,7 +32,7 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-# The actions on these subjects change only accounts, so they are possible while a past commit is served.
+# Actions on these change only accounts, so they are always possible.
 ACCOUNT_SUBJECTS = {"auth", "user"}
 
 
@@ -67,9 +64,7 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the past commit that the server serves read-only (`--at`), or None if it serves the current
-    files.
-    """
+    """Return the past commit that the server serves (`--at`), or None if it serves the current files."""
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -77,7 +72,7 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Return the JSON that describes who the caller is: the public, a user, an API token or the owner."""
+    """Describe the caller: the public, a user, an API token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
@@ -87,7 +82,6 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield each content type or area on which the actor may perform actions, together with these actions."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -112,9 +106,7 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Return the preview URL for documents of the content type. The URL may contain a secret, so it is
-    returned only if the caller may write these documents or read their drafts.
-    """
+    # The URL may contain a secret.
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
@@ -128,11 +120,7 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Return a content type's description without relations to types that the caller may not read.
-
-    Responses never contain the values of private attributes and passwords. The description contains these
-    attributes only for the types in `writable_uids`, because the caller may write their values.
-    """
+    """Describe the attributes that the caller may see, with private ones for types in `writable_uids`."""
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()
@@ -153,9 +141,7 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return all components that the content types contain, directly or inside other components. They are
-    sorted by uid.
-    """
+    """Return all components inside the content types, at any depth, sorted by uid."""
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

@@ -1,6 +1,4 @@
-"""A write to one document. This module checks the caller's permission for an operation, and parses the
-operation into a write.
-"""
+"""A write to one document: checks the permission and parses the operation."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,11 +32,11 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-Body = tuple[Type, Mapping[str, Tree]]  # a content type, and the new value for each attribute
+Body = tuple[Type, Mapping[str, Tree]]  # content type, and new value for each attribute
 
 
 class Verb(StrEnum):
-    """The kind of write, such as creating or deleting a document."""
+    """The kind of write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -47,10 +45,9 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-# These actions change a whole document, so the request body contains no values.
+# They change a whole document, so the request body contains no values.
 ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)
-# The required permission for each kind of content type and each verb, and the function that prepares the
-# write. For a collection type, all verbs except CREATE need a document id.
+# Required permission and prepare function, by kind of content type and verb.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -65,12 +62,8 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    - `params`: the query parameters. They select the locale and status to write, and determine what the
-      response contains, as for a read.
-    - `data`: the new value for each attribute
-    - `if_match`: the entity tag of the version that the client has read
-    - `merge`: If the document has been changed since the client read it, whether to merge both changes.
-      Otherwise, the update is rejected.
+    - `if_match`: the entity tag of the version that the client has read.
+    - `merge`: merge with newer changes instead of rejecting the update.
     """
 
     type: Type
@@ -84,9 +77,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A write that has been parsed, and that the actor is permitted to perform. `query` determines what the
-    response contains. It is None for a deletion, because the response to a deletion is empty.
-    """
+    """A parsed and permitted write. `query` determines the response, or is None for a deletion."""
 
     operation: Operation
     reader: Reader
@@ -95,17 +86,13 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return the key of the written document, in a list. `written` is the document id that the write
-        returned.
-        """
+        """Return the key of the document, given the id that the write returned."""
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the version that was written. `state` is a state of the site after the write. Raises
-        NotFoundError if another write has already deleted the document.
+        """Render the written version. Raises NotFoundError if the document has been deleted since.
 
-        The entity tag depends on all values in the version. It is omitted if the version is a draft that the
-        actor may not read.
+        Drafts that the actor may not read get no entity tag.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -125,8 +112,7 @@ class DocumentWrite:
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
 
-    Raises ValidationError if the content type does not support this kind of write. For example, CREATE is not
-    supported for a single type, because its document is created by UPDATE.
+    Raises ValidationError if the type does not support it.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -139,9 +125,7 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation into a write. The caller of this function must already have called `permit`. Raises
-    ValidationError.
-    """
+    """Parse an operation into a write. Call `permit` first. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -154,7 +138,6 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return copies of the writes in which each password is replaced with its hash (`hash_passwords`)."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -162,17 +145,11 @@ def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[Documen
 
 
 def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
-    """Return the content type and the new values of each write."""
     return [(write.request.address.type, write.request.data) for write in writes]
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for the values inside JSON strings.
-
-    When the request body was parsed, each string was counted as a single value. But a string for an attribute
-    that contains JSON is parsed too, and may contain many values. Raises LimitError if there are too many
-    values.
-    """
+    """Charge the budget for the values inside JSON strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
@@ -196,9 +173,7 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to delete a document in the requested locales. Locales in which the document does
-    not exist are ignored (spec.md 4.3.7).
-    """
+    """Return the request to delete a document in the requested locales (spec.md 4.3.7)."""
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
@@ -212,9 +187,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to unpublish a document, or to discard its draft, in the locales that the operation
-    specifies.
-    """
+    """Return the request to unpublish a document, or to discard its draft."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(
@@ -236,7 +209,6 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return the query for the response to an action. The response contains the draft."""
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -244,13 +216,8 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the attributes of a document version whose names are in `names`. Relations and media in them are
-    populated.
-
-    Hidden attributes are omitted, and so are relations to content types that the actor may not read. If
-    `draft` is set, the draft versions of related documents are used.
-    """
-    # With a new, empty cache, nothing is added to the snapshot's cache. These values are rendered only once.
+    """Render the named attributes of a version, with relations and media, as the actor may see them."""
+    # An empty cache, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
     params = {
@@ -278,9 +245,7 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the value of the `populate` parameter for an attribute. Components are populated at every depth.
-    Related documents are included, but their own relations are not.
-    """
+    """Return the `populate` parameter for an attribute, with components at every depth."""
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

@@ -1,4 +1,4 @@
-"""The changes to files that a dry run reports, in the form of unified diffs."""
+"""The changes to files that a dry run reports, as unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change that a write would make to a file. `action` is "create", "update" or "delete". `lines`
-    contains the lines of a unified diff.
-    """
+    """A change to a file: "create", "update" or "delete", with the lines of a unified diff."""
 
     path: str
     action: str
@@ -27,11 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files, sorted by path. A file is omitted if the caller may not read its source
-    (`service.source`).
-
-    Raises LimitError.
-    """
+    """Yield the changes to files whose source the caller may read, sorted by path. Raises LimitError."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)
@@ -52,7 +46,6 @@ def _action(write: Write) -> str:
 
 
 def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str]:
-    """Return the lines of a unified diff for a file, with passwords masked."""
     before, passwords = "", tuple[str, ...]()
     if write.before is not None:
         shown = mask_text(state.schema, claim.type, write.path, (write.read or b"").decode())
@@ -66,9 +59,7 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines of a string. If there is no newline at the end, the last line is followed by the same
-    note as in a diff from git.
-    """
+    # without a newline at the end, with the same note as in a diff from git
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines

@@ -1,6 +1,4 @@
-"""Validation of forms that contain account data, such as the sign-in form. A form is a JSON object whose
-values are strings.
-"""
+"""Validation of forms with account data, such as the sign-in form: JSON objects of strings."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -10,17 +8,15 @@ from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
 
-MAX_QUOTED_CHARS = 200  # Longer values are truncated when they are quoted in an error.
+MAX_QUOTED_CHARS = 200  # longer values are truncated in errors
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # This field must have the same value as `password`.
+_CONFIRMATION = "passwordConfirmation"  # must have the same value as `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the values of a form's fields. `min_lengths` contains the minimum length for each required
-    field.
+    """Return the values of a form's fields, given their minimum lengths.
 
-    Raises a single ValidationError for all mistakes: missing fields, malformed fields, and a password that
-    differs from its confirmation. Fields that are too short are reported only if there are no other mistakes.
+    Raises one ValidationError for all mistakes.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -33,7 +29,7 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
             UNSAID,
             data.get("password"),
         ):
-            # As in Strapi, report one mistake, not two, if the confirmation is empty.
+            # As in Strapi, an empty confirmation is only one mistake.
             if data[_CONFIRMATION] == "":
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
@@ -43,19 +39,14 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the request body contains fields that are not in `fields`. The error lists
-    these fields.
-    """
+    """Raise ValidationError if the request body contains fields other than these."""
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field, in the form used in the details of an error.
-
-    The caller passes UNSAID as the value of a missing field.
-    """
+    """Return the mistakes in one field for an error's details. A missing field has the value UNSAID."""
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
@@ -65,10 +56,9 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one mistake, in the form used in the details of an error. It quotes the field's value, unless
-    the field contains a secret.
+    """Return one mistake for an error's details, quoting the value unless it is a secret.
 
-    If the mistake is inside the field's value, `inside` is the path to the mistake.
+    `inside` is the path to the mistake inside the field's value.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"
@@ -85,6 +75,5 @@ def _quoted(name: str, value: object) -> dict[str, Any]:
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """Return a single error that contains all mistakes in a form."""
     message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
     return ValidationError(message, {"errors": errors})

@@ -1,6 +1,4 @@
-"""The history of documents: versions, the differences between versions, the commit that each value comes
-from, and restoring of versions.
-"""
+"""The history of documents: versions, their differences, the origin of each value, and restoring."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,10 +32,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller may see. The newest version comes first.
+    """The versions of one document that the caller may see, newest first.
 
-    The query parameters `params` select a locale and a status. `others` contains further schemas whose hidden
-    attributes are hidden too (see `Viewer`).
+    `params` select a locale and status. `others` are more schemas whose hidden attributes are hidden, too.
     """
 
     caller: Caller
@@ -50,25 +47,20 @@ class DocumentHistory:
 
     @property
     def state(self) -> State:
-        """The state of the site that the request reads."""
         return self.caller.state
 
     @property
     def viewer(self) -> Viewer:
-        """The viewer for earlier versions, with the caller's permissions."""
         return Viewer(self.caller.actor, self.state, self.others)
 
     @property
     def attributes(self) -> list[Attribute]:
-        """The attributes that the caller may see in earlier versions."""
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return a locale, a status, and the versions with this locale and status. The query parameters
-        select both.
+        """Return the selected locale and status, and the versions in them. `status` overrides the parameter.
 
-        If `status` is not "", it is used instead of the status in the query parameters. Raises ForbiddenError
-        and ValidationError.
+        Raises ForbiddenError and ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
@@ -80,11 +72,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit. If `commit` is "", return the current content.
+        """Return the document's content at a commit ("": now), or None. Raises the errors of `of_one_file`.
 
-        The locale and status are selected as in `of_one_file`, with the same errors. If a draft is requested
-        but did not exist, return the published version, as a read does. Return None if that did not exist
-        either. `may_see` is passed to the function `content_at`.
+        Without a draft, returns the published version.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -99,7 +89,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
+    """A version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     type: Type
     document_id: str
@@ -110,12 +100,10 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document.
+    """The differences between two versions of a document, and the commits of both ("": none, or the current
+    files).
 
-    - `since` and `to` are the commits of the two versions. If `to` is "", the second version is the current
-      one. If `since` is "", the document did not exist before.
-    - `unread` contains two lists of keys, for the first and the second version: the keys in the version's
-      file that are not in the current schema.
+    `unread` contains, for each version, the keys in its file that the current schema lacks.
     """
 
     differences: Mapping[str, Difference]
@@ -128,9 +116,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version that each attribute's current value comes from. `versions` contains all versions that were
-    examined.
-    """
+    """The version that each attribute's value comes from, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -148,12 +134,10 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, with the newest commit first. Each commit is returned
-        with the documents that it changed and that the caller may find.
+        """Return the commits that changed documents, newest first, with the documents that the caller may
+        find.
 
-        `since` is a commit, tag, branch or time. `author` is a part of the author's name or email address.
-        `type_` is the API id of a content type. Raises ForbiddenError and ValidationError. Raises
-        ConflictError if the site has no commits.
+        Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -170,17 +154,16 @@ class Histories:
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return a document's history. `document_id` is "" for a single type. `action` is the action on the
-        history for which the caller needs the permission. For example, "read" requires `history.read`.
+        """Return a document's history. `document_id` is "" for a single type.
 
-        Raises ForbiddenError and NotFoundError. Raises ConflictError if the site has no commits.
+        Raises ForbiddenError, NotFoundError, and ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        # Limit how many requests do this at once: all commits are examined, and many files are read from git.
+        # All commits are examined, and many files are read from git, so requests take turns.
         caller.budget.take_turn()
         self.past.require_commits()
         head = self.writes.head(caller)
@@ -196,9 +179,7 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return the content type with this API id, and the content type's deleted documents. Raises the same
-        errors as `of`.
-        """
+        """Return a content type and its deleted documents. Raises the same errors as `of`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -211,9 +192,7 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the commit's message. If the caller may not see everything that the commit changed, return a
-        neutral message instead (`message_for`).
-        """
+        """Return the commit's message, or a neutral one if it may mention hidden content (`message_for`)."""
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
@@ -221,15 +200,10 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
+        """Compare two versions of a document, at commits, tags, branches or times.
 
-        - The second version is the one at `to`, or in the current files if `to` is "".
-        - The first version is the one at `since`. If `since` is "", it is the version before the document's
-          last change.
-        - If `since` is "" and `since_status` is given, the first version is the version with this status at
-          `to`.
-
-        Raises ForbiddenError and ValidationError.
+        By default, the current version is compared to the one before the last change. `since_status` is the
+        status of the first version. Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -249,8 +223,8 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute's value comes from. For a text attribute, also find the
-        version that each line comes from. Raises LimitError.
+        """Find the version that each attribute's value, or each line of a text, comes from. Raises
+        LimitError.
         """
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
@@ -259,10 +233,9 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the verb that restoring an earlier version requires: CREATE if the document was deleted,
-        otherwise UPDATE.
+        """Return the verb for restoring a version: CREATE if the document was deleted, otherwise UPDATE.
 
-        Raises ForbiddenError if the caller may not perform this kind of write.
+        Raises ForbiddenError.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
@@ -283,11 +256,9 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore values of a document from a commit, tag, branch or time. `fields` contains the attributes
-        to restore.
+        """Restore the attributes in `fields` from a commit, tag, branch or time.
 
-        Raises NotFoundError if the document did not exist at that commit, and the errors that `Writes.write`
-        raises.
+        Raises NotFoundError if the document did not exist then, and the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
@@ -302,22 +273,15 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that also hides everything that the schema at `commit` hides.
-
-        Otherwise, an attribute that was private at that commit would be revealed if it is no longer private
-        in the current schema.
-        """
+        # An attribute that was private at that commit must stay hidden even if it no longer is.
         schema = self._schema_at(commit, history)
         if schema is None or schema is history.state.schema:
             return history
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit (see `DocumentHistory.content_at`).
-
-        If the schema at that commit hid more than the current schema, the caller must also be permitted to
-        see the file under that schema. For example, the file may have contained a draft, or a document of a
-        different type.
+        """Return the document's content at a commit, if the caller may see it under that commit's schema,
+        too.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -336,10 +300,9 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit. Return None if `commit` is "". An invalid schema also results in
-        None if the commit is on the caller's branch.
+        """Return the schema at a commit, or None without a commit.
 
-        Raises ConflictError if the schema is invalid and the commit is not on the caller's branch.
+        Raises ConflictError if the schema is invalid, unless the commit is on the caller's branch.
         """
         if not commit:
             return None
@@ -348,17 +311,14 @@ class Histories:
         except ConflictError:
             head = self.writes.head(history.caller) or self.past.require_commits()
             if merge_base(self.site.root, commit, head) == commit:
-                return None  # The schema was invalid, so nothing was served at that commit.
+                return None  # with an invalid schema, nothing was served at that commit
             raise
 
     def store(self, state: State) -> Store:
-        """Return a store that reads earlier versions of files, using the schema and settings in `state`."""
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before the last change to a document. Return "" if the last change created the
-        document. If `to` is not "", changes after the commit `to` are ignored.
-        """
+        """Return the commit before a document's last change, or "" if that change created it."""
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
@@ -367,7 +327,6 @@ class Histories:
 
 
 def require_history(caller: Caller, action: str = "read") -> None:
-    """Raise ForbiddenError if the caller may not perform the action on the history."""
     if not caller.actor.may("history", action):
         raise ForbiddenError()
 
@@ -375,7 +334,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed, except those that the caller may not find."""
+    """Yield the documents that a commit changed and that the caller may find."""
     for each in commit.changes:
         change = changes.change(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -390,21 +349,18 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see the drafts of a content type in its history.
+    """Return whether the caller may see a content type's drafts in the history.
 
-    Some content types mark drafts with a key in the file, so the history can't distinguish drafts from
-    published versions. For these types, raises ForbiddenError if the caller may not see drafts.
+    Raises ForbiddenError if the caller may not and the history can't tell drafts apart.
     """
     drafts = may_read_drafts(caller.actor, type_)
-    if type_.draft_key and not drafts:  # Whether a file is a draft can only be seen in its content.
+    if type_.draft_key and not drafts:
         raise ForbiddenError()
     return drafts
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that are not in the current schema. Keys that are the names of
-    attributes hidden from the caller are omitted.
-    """
+    """Return the keys in a version's file that the current schema lacks, except hidden attributes."""
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

@@ -1,7 +1,4 @@
-"""The contents of media files, either as they are now or as they were at a commit (docs/media.md).
-
-A file can be read only if it is in the index of media files.
-"""
+"""Contents of indexed media files, now or at a commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -23,39 +20,34 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file. The caller must close it.
-
-    `digest` is a hash of the file's bytes. It is "" if computing the hash would require reading the whole
-    file.
-    """
+    """An open media file, to be closed by the caller. `digest` is a hash, or "" if it isn't known."""
 
     file: IO[bytes]
     name: str
     mime: str
     digest: str = ""
-    modified: float | None = None  # time of the last change (Unix time in seconds)
+    modified: float | None = None  # Unix time in seconds
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to a site's media files, which can be on disk, in a bucket, or in earlier commits."""
+    """Access to a site's media files on disk, in a bucket, or in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the parameter `at` read the files of this commit. If `commit` is
-        "", it stands for the current files.
+        """Return whether requests without `at` read the files of this commit ("" stands for the current
+        files).
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key. If the file is in a public bucket, return its URL instead.
+        """Return the media file with this key, now or at a commit, or its URL in a public bucket.
 
-        If `commit` is not "", return the file as it was at this commit. Raises NotFoundError, and the errors
-        that the bucket raises.
+        Raises NotFoundError, and the errors of the bucket.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)
@@ -82,7 +74,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file as it was at a commit. Return None if it has not changed since that commit."""
+        """Return the file as it was at a commit, or None if it has not changed since."""
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)
@@ -102,7 +94,6 @@ class MediaFiles:
 
 
 def _open(root: Path, file: Path) -> IO[bytes]:
-    """Open a file in the site. Raises NotFoundError if the file is missing or is a symbolic link."""
     try:
         return open_ordinary(root, file.relative_to(root).as_posix())
     except OSError as error:

@@ -1,6 +1,4 @@
-"""Moving media files from the disk to the bucket and back. The files are moved in batches, and each batch is
-saved by a single write.
-"""
+"""Moving media files between disk and bucket, in batches that are each saved by one write."""
 
 import os
 import tempfile
@@ -34,17 +32,15 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # number of files that one write moves
-# The arguments are the number of processed files and the number of all files.
+BATCH_FILES = 20  # files that one write moves
+# called with the numbers of processed files and of all files
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The result of moving files: how many files and bytes were moved. `left` contains the path of each file
-    that was not moved, with the reason.
-
-    `commit` is the commit of the last write, in the same form as in the result of `Site.write`.
+    """How many files and bytes were moved, which paths were not (`left`, with reasons), and the
+    last commit.
     """
 
     files: int
@@ -59,21 +55,18 @@ def message_of(verb: str, direction: str, count: int) -> str:
 
 
 def media_of(site: Site) -> list[Document]:
-    """Return all media files in a site, sorted by path."""
     return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether the media file is in content/uploads/. Its description is always there, even if the file
-    is in the bucket.
-    """
+    """Return whether the media file itself is in content/uploads/, where its description always is."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager: download an object from the bucket into a temporary file, and yield the file's path.
-    Raises BucketError and OSError.
+    """Context manager: download an object into a temporary file and yield its path. Raises BucketError and
+    OSError.
     """
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
@@ -93,8 +86,8 @@ class _Fetched:
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors that a
-    write raises.
+    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of a
+    write.
     """
     site = writes.site
     pending = [
@@ -124,16 +117,14 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Move downloaded files to content/uploads/, and remove the references to the bucket from the files'
-    descriptions.
-
-    Returns the number of files that were moved.
+    """Put downloaded files into content/uploads/ and remove the bucket from their descriptions. Returns their
+    number.
     """
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # Another process has moved or deleted the file.
+            continue  # moved or deleted by another process
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
@@ -144,14 +135,12 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # how often to upload a file if it is changed during each upload
+MAX_ATTEMPTS = 3  # how often to upload a file that changes during each upload
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A media file that was uploaded to the bucket. `found` is the signature of the file on disk, or None if
-    the file is not on disk.
-    """
+    """A file uploaded to the bucket. `found` is its signature on disk, or None if it is not there."""
 
     document: Document
     stored: StoredFile
@@ -160,7 +149,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files that were uploaded to the bucket. If `keep` is set, they are not deleted from the disk."""
+    """Files uploaded to the bucket. If `keep` is set, they stay on disk."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -169,10 +158,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files to the bucket, and then delete them from the disk, unless `keep` is set.
+    """Upload all media files to the bucket, with resized variants, and delete them from the disk unless
+    `keep`.
 
-    For pictures that are already in the bucket, missing resized variants (`formats`) are created. Raises
-    BucketError, and the errors that a write raises.
+    Raises BucketError, and the errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -200,8 +189,8 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket has no resized variants (`formats`), although it is large enough
-    to need them.
+    """Return whether a picture in the bucket is large enough for resized variants (`formats`), but
+    has none.
     """
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
@@ -210,9 +199,7 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Upload a media file to the bucket. The resized variants (`formats`) of a picture are uploaded too.
-    Raises OSError, ConflictError and BucketError.
-    """
+    """Upload a media file and its resized variants. Raises OSError, ConflictError and BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
@@ -232,19 +219,15 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
-    """Download the objects that were just uploaded, to verify them. Raises BucketError if one of them is
-    missing or damaged.
-    """
+    """Download the uploaded objects to verify them. Raises BucketError if one is missing or damaged."""
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add references to the objects in the bucket to the files' descriptions. Delete the files from the disk,
-    unless the batch's `keep` is set.
-
-    Returns the number of files whose descriptions were changed.
+    """Add the bucket to the files' descriptions, and delete the files unless `keep` is set. Returns their
+    number.
     """
     count = 0
     for sent_file in batch.files:
@@ -252,7 +235,7 @@ def _describe(batch: _Batch, context: Context) -> int:
             sent_file.found
             and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
         ):
-            continue  # The file was changed after it was uploaded. The next push uploads it again.
+            continue  # changed after the upload; the next push uploads it again
         _describe_file(context, sent_file)
         if sent_file.found and not batch.keep:
             context.changeset.delete(sent_file.document.path)
@@ -268,9 +251,7 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    """Add a reference to the object in the bucket to a file's description. Also add missing timestamps,
-    because responses would otherwise change when the file on disk is deleted.
-    """
+    # Responses must not change when the file on disk is deleted, so missing timestamps are added, too.
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {
         DESCRIPTION_KEY: sent_file.stored.as_tree(),

@@ -1,6 +1,4 @@
-"""Migrations of a site: planning, applying, and finding documents that lack a kept migration
-(docs/migrate.md).
-"""
+"""Migrations of a site: planning, applying, and finding documents that lack one (docs/migrate.md)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ _MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A plan, and the files that it would write."""
+    """The plan of a migration, and the files that it would write."""
 
     plan: Plan
     writes: Sequence[Write]
@@ -39,7 +37,6 @@ class Preview:
 
 
 def preview_migration(writes: Writes, caller: Caller, request: Request) -> Preview:
-    """Return what `write_migration` would write. Raises the same errors, except for uncommitted changes."""
     found, plan = writes.files_of(caller, _plan, request)
     return Preview(plan, found)
 
@@ -47,18 +44,16 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Make all changes of a migration in one write, or bring all documents along with the kept migrations.
+    """Apply a new migration, or bring all documents up to date with the kept ones, in one write.
 
-    Unless `uncommitted` is set, files with uncommitted changes are not touched. Raises ConflictError if there
-    are such files, ValidationError if the migration is impossible or would lose values, and the errors of
-    `Writes.make`.
+    Raises ConflictError if files have uncommitted changes, ValidationError if values would be lost, and the
+    errors of `Writes.make`.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.make(caller, prepare, request, message=message or partial(_message, request))
 
 
 def list_migrations(writes: Writes, caller: Caller) -> list[Lacking]:
-    """Return all kept migrations in order, with the documents that lack them."""
     _, found = writes.files_of(caller, _lacking, None)
     return found
 

@@ -1,6 +1,4 @@
-"""Overview of a site: the number of documents of each content type, and the latest changes
-(docs/querying.md).
-"""
+"""Overview of a site: document counts by content type, and the latest changes (docs/querying.md)."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -19,11 +17,9 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the number of documents of each content type, and the latest changes, as JSON. Only documents
-    that the caller may read are counted and listed.
+    """Return document counts and the latest changes as JSON, and the types and statuses included.
 
-    Also returns the scope, which contains the content types and statuses that were included. Raises
-    ForbiddenError and ValidationError.
+    Raises ForbiddenError and ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
@@ -41,9 +37,6 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the JSON for an overview: the number of documents of each content type, and the `limit`
-    documents that were changed most recently.
-    """
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)
     counts = {name: listing.total for name, listing in listings.items()}

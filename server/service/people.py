@@ -1,8 +1,4 @@
-"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md).
-
-Users are stored in the accounts database, and roles in site.yaml. Queries for users accept the same
-parameters as queries for documents, and users are rendered like documents.
-"""
+"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -41,27 +37,20 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users for one caller. This class does not check permissions, so the code that
-    creates an instance must have checked them.
-
-    If query parameters or the request body are invalid, all methods raise ValidationError.
+    """Access to a site's users, without permission checks. Methods raise ValidationError for
+    invalid input.
     """
 
     users: Users
     reader: Reader
 
     def list(self, params: Params) -> list[bytes]:
-        """Return the users that match a query, each as JSON."""
         query = self._query(params)
         view = self.reader.view(query)
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of users that match a query.
-
-        Raises ForbiddenError if the query contains a filter and the caller may not find users. Otherwise, the
-        caller could find out an email address by counting the users that match different filters.
-        """
+        """Return the number of matching users. Raises ForbiddenError for a filter without `user.find`."""
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
@@ -69,12 +58,10 @@ class People:
         return find(self.reader.view(query), query).total
 
     def get(self, user_id: int, params: Params) -> bytes:
-        """Return a user as JSON. Raises NotFoundError."""
         query = self._query(params)
         return self._show(query, self.users.get(user_id))
 
     def require(self, user_id: int) -> None:
-        """Raise NotFoundError if there is no user with this id."""
         if self.users.get(user_id) is None:
             raise NotFoundError(NO_USER_MESSAGE)
 
@@ -93,16 +80,14 @@ class People:
         return self._show(query, user)
 
     def update(self, user_id: int, body: object, params: Params) -> bytes:
-        """Update a user and return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=False)
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the account of the user who sent the request, and return the user as JSON.
+        """Update the user who sent the request, and return it as JSON.
 
-        Raises UnauthorizedError if the request was not sent by a user. Raises ApplicationError if the user
-        may not change the email address.
+        Raises UnauthorizedError for other callers, and ApplicationError if the email address is fixed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -111,7 +96,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user, and return the deleted user as JSON. Raises NotFoundError."""
+        """Delete a user and return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -121,9 +106,7 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return the query that determines what the response to a write contains. The query has no filters,
-        because it must find the user that was written.
-        """
+        # Filters are left out, so that the written user is found.
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
         if populate:
@@ -140,15 +123,14 @@ class People:
 
 
 def list_roles(reader: Reader) -> list[bytes]:
-    """Return all roles, each as JSON."""
     view = reader.view(Query(reader.type))
     documents = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
     return [render_role(view, role) for role in documents if role]
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role and its permissions as JSON. `key` is the role's id (a number), name or documentId.
-    Raises NotFoundError.
+    """Return a role and its permissions as JSON. `key` is its number, name or documentId. Raises
+    NotFoundError.
     """
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
@@ -159,16 +141,13 @@ def get_role(reader: Reader, key: str) -> bytes:
 
 
 def own_id(actor: Actor) -> int:
-    """Return the id of the user who sent the request. Raises UnauthorizedError if the actor is not a user."""
     if actor.user_id is None:
         raise UnauthorizedError("Unauthorized")
     return actor.user_id
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if users try to change their email address on a site that confirms email
-    addresses. Addresses are only confirmed at registration, so the new address would remain unconfirmed.
-    """
+    """Raise ApplicationError if a user changes an email address that the site confirms at registration."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -178,9 +157,7 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Parse a request body in which users change their own account. Raises ValidationError if a field is
-    unknown or invalid.
-    """
+    """Parse a body in which users change their own account. Raises ValidationError."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -188,9 +165,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a request body into values for the columns of a user. Raises one ValidationError that lists all
-    mistakes.
-    """
+    """Parse a request body into the columns of a user. Raises one ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -215,9 +190,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
 
 
 def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a user name, email address or password. The messages are the same as in
-    Strapi.
-    """
+    """Return the mistakes in a user name, email address or password, with Strapi's messages."""
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
         return too_short
@@ -229,9 +202,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the field `role` of a request body. `role` is the role to which the field
-    refers, or None if that role does not exist.
-    """
+    """Return the mistakes in the field `role`, which refers to the existing `role` or to None."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -256,9 +227,7 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for an attempt to create a user without a role. `connect` is the value of the field
-    `role`, which is missing or empty.
-    """
+    """Return the error for a new user without a role."""
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
     return _error_at(["role", "connect"], "Users must have a role", connect)
@@ -277,9 +246,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object that contains the number of its users. `more` contains additional keys
-    for this object.
-    """
+    """Return a role as a JSON object with the number of its users and `more` members."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
@@ -287,16 +254,13 @@ def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
 
 
 def find_role(view: View, document_id: str) -> Document | None:
-    """Return the role with this documentId as a document. Return None if there is no such role."""
     return view.snapshot.get(
         view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
     )
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions, grouped by controller and action, in the format that Strapi's
-    users-permissions plugin uses.
-    """
+    """Return a role's permissions by controller and action, as Strapi's users-permissions plugin does."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

@@ -1,8 +1,6 @@
-"""Problems in a served site, restricted to those that a caller may see or fix.
+"""Problems in a served site that a caller may see or fix.
 
-The message of a problem may quote values, or mention other documents, including drafts. Therefore, callers
-see only problems in content types that they may read completely, and only in attributes that are visible to
-them. To see problems outside content types, for example in `site.yaml`, a caller needs full access.
+Messages may quote hidden values and drafts, so seeing one requires access to all that it may mention.
 """
 
 import re
@@ -43,9 +41,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems, by content type, document, severity, and whether the problem can be fixed
-    automatically.
-    """
+    """Filter for problems by content type, document, severity, and automatic fixability."""
 
     type: str = ""
     document_id: str = ""
@@ -54,7 +50,7 @@ class ProblemFilter:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Parse query parameters into a filter. Raises ValidationError."""
+        """Parse query parameters. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
@@ -67,24 +63,18 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether the problem is in the content type and the document that the filter specifies."""
+        """Return whether the problem is in the filter's content type and document."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Return whether the problem matches the filter's `severity` and `fixable`. `fixable` selects
-        problems by whether they can be fixed automatically.
-        """
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see. `seen` contains all problems in the content type and document that
-    the filter selects. `found` contains only the problems that also match the filter's severity and
-    fixability.
-    """
+    """Problems that the caller may see: `seen` in the content type and document, `found` with all filters."""
 
     check: Check
     is_current: bool
@@ -94,9 +84,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The result of a request to apply fixes: the fixes that were applied, the fixes that were rejected (each
-    with the reason), and the commit.
-    """
+    """Applied fixes, rejected fixes with the reason, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -104,16 +92,15 @@ class FixedProblems:
 
 
 class Problems:
-    """Problems in a served site, and the operation that fixes them. Thread-safe."""
+    """Problems in a served site, and their fixes. Thread-safe."""
 
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the problems that match a filter and that the viewer may see.
+        """Return the visible problems that match a filter, waiting up to `wait_s` seconds for a new check.
 
-        If the results of the last check are outdated, wait up to `wait_s` seconds for a new check. After
-        that, return the outdated results. Raises BusyError if no check has ever finished.
+        Raises BusyError if no check has ever finished.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -129,10 +116,9 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes, and reject the fixes that are no longer possible. `message` is a
-        function that returns the commit message for a given number of fixes.
+        """Apply the requested fixes, and reject those that are no longer possible.
 
-        Raises the errors that `Writes.make` raises.
+        Raises the errors of `Writes.make`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -153,9 +139,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Sort the requested fixes into those that can be applied safely and those that are rejected, each with
-    the reason.
-    """
+    """Split the requested fixes into possible ones, and rejected ones with the reason."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -181,17 +165,15 @@ class ProblemViewer:
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. `actions` are the actions on problems, such as `find`, for which
-        the caller needs the permission. Raises ForbiddenError if a permission is missing.
+        """Return the viewer for a caller. Raises ForbiddenError unless these actions on problems are
+        permitted.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the problems that the caller may see. If the caller may not apply a problem's fix, the
-        problem is yielded without the fix.
-        """
+        """Yield the visible problems, without fixes that the caller may not apply."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -203,14 +185,11 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Return the problem. If its advice on how to fix it mentions attributes that are hidden from the
-        viewer, the advice is removed. For an unknown key, it is replaced with advice that mentions only
-        visible attributes.
-        """
+        """Remove advice that mentions hidden attributes. For an unknown key, it is replaced."""
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
-        if problem.rule == "broken-link":  # The advice may name files and headings of any document.
+        if problem.rule == "broken-link":  # the advice may name files and headings of any document
             return replace(found, problem=replace(problem, fix="correct the link"))
         words, types = {*_WORD.findall(problem.fix)}, self._types_at(type_, _names_of(problem.at))
         if not any(words & self._hidden_names(one) for one in types):
@@ -221,9 +200,7 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """Return the types along a path of attribute names: first the document's content type, then the types
-        of all components on the path.
-        """
+        """Return the document's content type and all component types along a path of attribute names."""
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
@@ -241,9 +218,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller may apply a fix. The caller must be permitted to see the problem and to
-        update the document.
-        """
+        """Return whether the caller may see the problem and update the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -274,11 +249,7 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller may see a problem at a path of attribute names.
-
-        If `dangling` is True, the problem is a broken relation. The message of such a problem mentions other
-        documents, so the caller must also be permitted to see those documents.
-        """
+        """Return whether the caller may see a problem at a path, and the targets of `dangling` relations."""
         if not names:
             return True
         attribute = type_.attributes.get(str(names[0]))
@@ -293,9 +264,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller may see all documents or files to which a relation or media attribute can
-        refer.
-        """
+        """Return whether the caller may see everything that a relation or media attribute can refer to."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types
@@ -308,7 +277,6 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """Return the attribute names in a path. The indexes of list items are omitted."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -316,21 +284,17 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values in documents. A file that has changed since the check is skipped and reported.
-
-    If `message` is "", the commit message states the number of fixes. Raises the errors that `Writes.make`
-    raises.
+    """Fix values in documents, skipping files that changed since the check. Raises the errors of
+    `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 
 
 def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
-    """Fix misspelled keys in site.yaml and in schemas. Raises the errors that `Writes.make` raises."""
     return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
 
 
 def fix_message(count: int) -> str:
-    """Return a commit message such as `Fix 3 problems`."""
     return f"Fix {count:,} problem{'s' * (count != 1)}"
 
 

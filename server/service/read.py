@@ -1,8 +1,4 @@
-"""Reading documents (spec.md 4.1, 4.2). A read checks the caller's permission, parses the query, restricts it
-to what the caller may see, finds the documents, and renders them.
-
-Both HTTP requests and exports use these functions.
-"""
+"""Reading documents, for HTTP requests and exports (spec.md 4.1, 4.2)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -31,11 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """The result of a read: the JSON body and its entity tag.
+    """JSON body and entity tag of a read. `users` is the version of the index of users that it depends on, or
+    None.
 
-    - `users` is the version number of the index of users, or None if the result does not depend on users.
-    - `cache_tags` is the value of the header that contains cache tags, or "" if the site does not send this
-      header.
+    `cache_tags` is the value of a header, or "".
     """
 
     body: bytes
@@ -46,9 +41,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The branch to which a request writes, if this is not the served branch. `today` contains the current
-    settings of the served branch.
-    """
+    """A branch other than the served one, for writes. `today` are the settings of the served branch."""
 
     name: str
     today: Settings
@@ -56,11 +49,9 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An actor, together with the state, the response format and the budget for the actor's request.
+    """An actor with the state, response format and budget for one request.
 
-    - `branch` is the branch to which `state` belongs, or None for the served branch.
-    - `commit` is the commit at which `state` was loaded, or "" for the current state.
-    - `response_format`, `users` and `budget` have the same meaning as in `Reader`.
+    `branch` is None for the served branch, and `commit` is "" for the current state.
     """
 
     state: State
@@ -72,17 +63,11 @@ class Caller:
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
-        """Return a reader for documents of a content type."""
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 class Reader(NamedTuple):
-    """Reader of documents of one content type for one actor, in one state and response format.
-
-    - `users` is a function that returns the index of users. It is called only for queries that involve users.
-      If it is None, relations to users are empty.
-    - `budget` limits the cost of the request. By default, the cost is not limited.
-    """
+    """Reads documents of one content type for one actor. Without `users`, relations to users are empty."""
 
     state: State
     type: Type
@@ -92,10 +77,9 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id. If `document_id` is None, return the document of a single type,
-        or a page of documents of a collection type.
+        """Return the document with this id or of a single type, or a page of documents.
 
-        Raises ForbiddenError and NotFoundError. Raises ValidationError if parameters are invalid.
+        Raises ForbiddenError, NotFoundError and ValidationError.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
@@ -141,7 +125,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document as the query specifies. Raises NotFoundError if `document` is None."""
+        """Render one document as the query specifies. Raises NotFoundError if it is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -154,12 +138,8 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """Return the entity tag for a rendered document.
-
-        The tag depends on the document's version only if the caller may change the document. For all other
-        callers, it depends only on the response, because a new tag for an unchanged response would reveal
-        that a hidden attribute has changed.
-        """
+        # Callers who may not change the document get a tag of the response only: a new tag for an unchanged
+        # response would reveal a change to a hidden attribute.
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)
@@ -167,11 +147,7 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which the snapshot caches documents that were rendered for this query. Return
-        None if the query populates nothing, because such documents are not cached.
-
-        The key contains a digest of the selection and a description of what the actor may see.
-        """
+        """Return the cache key for documents rendered for this query, or None if nothing is populated."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -180,14 +156,12 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query, and restrict the query to what the actor may see."""
+        """Parse a request's parameters into a query, restricted to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view of the snapshot in which the query is executed. If the query involves users, the
-        view includes the users.
-        """
+        """Return the view in which the query is executed, with users if it involves them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -195,9 +169,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the tables of the users to which documents can be related. The tables are empty if the
-        schema contains no relation to users.
-        """
+        """Return the users to whom documents can be related, or none if no relation leads to users."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

@@ -1,6 +1,4 @@
-"""Renaming of documents and media files. All references to a renamed document or file are updated
-(docs/rename.md).
-"""
+"""Renaming of documents and media files, with all references to them (docs/rename.md)."""
 
 from functools import partial
 
@@ -12,23 +10,17 @@ from server.write.renaming.rename import Rename, Renamed, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
-    """Rename files and update all references to them, in a single write. Raises the errors that `rename` and
-    `Writes.make` raise.
-    """
     return writes.make(caller, rename, request, message=partial(_message, request))
 
 
 def preview_rename(writes: Writes, request: Rename) -> Renamed:
-    """Return the changes that `rename_content` would make, without changing any files. Raises the errors that
-    `rename` raises.
-    """
     return writes.site.preview(rename, request)[1]
 
 
 def _message(request: Rename, renamed: Renamed) -> str:
     """Return a commit message such as `Rename articles/fog to articles/mist`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
-    # Name the file with the shortest path, which is the published version in the default locale.
+    # The file with the shortest path is the published version in the default locale.
     old, new = min(pairs, key=lambda pair: len(pair[0]))
     return f"Rename {_name(old)} to {_name(new)}"
 

@@ -1,9 +1,6 @@
-"""Rendering of documents as JSON, in the flat response format (Strapi 5) or the wrapped response format
-(Strapi 4).
+"""Rendering of documents as JSON, in the flat response format (Strapi 5) or the wrapped one (Strapi 4).
 
-For each response, a selection is compiled into functions that append bytes to a list. A single call of orjson
-serializes all scalar columns of a document. The serialized columns are cached, so that other responses can
-use them.
+Selections are compiled into functions, and serialized columns are cached for all responses.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -31,20 +28,16 @@ Row = tuple[Any, ...]
 Item = Document | Component
 Out = list[bytes]
 Start = Callable[[Item], bytes]  # returns a JSON object with the columns, but without the closing brace
-# The arguments are the document or component, its locale, and the list to which the bytes are appended.
+# called with the document or component, its locale, and the list to append to
 Write = Callable[[Any, str, Out], None]
 Member = Callable[[Row, Document | None, str, Out], None]
 Keep = Callable[[Document, str], bool]
-_STATUS_KEY = "publicationStatus"  # name of a query parameter, and of the key in `meta`
-_STEPS_PER_MEMBER = 2  # one step for following a relation, and one step for rendering its target
+_STATUS_KEY = "publicationStatus"  # query parameter, and key in `meta`
+_STEPS_PER_MEMBER = 2  # for following a relation, and for rendering its target
 
 
 class Renderer:
-    """Renderer of the documents in one response. Each selection is compiled only once for each content type.
-
-    `cache_key` is the key under which the snapshot caches rendered documents. If it is None, rendered
-    documents are not cached.
-    """
+    """Renderer of the documents in one response, which are cached under `cache_key` if it is set."""
 
     def __init__(
         self, view: View, *, response_format: ResponseFormat = ResponseFormat.V5, cache_key: Hashable = None
@@ -54,13 +47,10 @@ class Renderer:
         self._compiled: dict[tuple[str, int, bytes, bytes], Write] = {}
 
     def document(self, document: Document, selection: Selection) -> bytes:
-        """Render one document as a JSON object."""
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with the given selection. If `cache_key` is set, the
-        function uses the snapshot's cache.
-        """
+        """Return a function that renders documents, and caches them if `cache_key` is set."""
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
             make = self.view.snapshot.rendered.of(self.cache_key, make)
@@ -73,7 +63,7 @@ class Renderer:
         return show
 
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with the given selection, without using the cache."""
+        """Return a function that renders documents without caching them."""
         writes: dict[Type, Write] = {}
         populated, budget = bool(selection.populate), self.view.budget
 
@@ -82,7 +72,7 @@ class Renderer:
             if write is None:
                 write = writes[document.type] = self._object(document.type, selection)
             out: Out = []
-            # Otherwise, the output can't be much larger than the document, so it is not counted.
+            # Otherwise, the output can't be much larger than the document.
             if populated:
                 budget.count_pieces(out)
             write(document, EVERY_LOCALE, out)
@@ -94,10 +84,8 @@ class Renderer:
         return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
-        """Return a function that writes documents or components of one type as JSON objects.
-
-        `first` and `last` are serialized members that the function inserts at the start and the end of each
-        object.
+        """Return a function that writes JSON objects of one type, with serialized members at their `first`
+        and `last`.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -118,8 +106,7 @@ class Renderer:
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: Out) -> None:
-            # These steps are for all members together. A member that is a list with several items spends
-            # further steps itself.
+            # For all members together. Lists with several items spend more.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
@@ -165,8 +152,7 @@ class Renderer:
     def _compile_relation(self, node: Node) -> Member:
         attribute, at = node.attribute, node.at
         assert attribute is not None
-        # `__type` is omitted on the other side of a polymorphic relation, because all targets there have the
-        # same type.
+        # On the other side of a polymorphic relation, all targets have the same type, so `__type` is omitted.
         write = (
             self._count(self._arrangement(node))
             if node.count
@@ -177,16 +163,15 @@ class Renderer:
         def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             documents = related(row[at] or (), owner, locale)
             if len(documents) > 1:
-                # for each document, one step for following the relation, and one step for rendering the
-                # document
+                # for each document, to follow the relation and to render the document
                 spend(2 * len(documents))
             write(documents, locale, out)
 
         return member
 
     def _count(self, select: Callable[[Any, str], Any] | None) -> Callable[[Any, str, Out], None]:
-        """Return a function that writes the number of items, for `populate[x][count]=true`. If `select` is
-        not None, it filters the items before they are counted.
+        """Return a function that writes the number of items, optionally filtered
+        (`populate[x][count]=true`).
         """
         template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
@@ -196,10 +181,10 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes the documents of a populated attribute. If `many`
-        is set, it writes a list. Otherwise, it writes only the first document, or null if there is none.
+        """Return a function that filters, sorts and writes populated documents, or only the first unless
+        `many`.
         """
-        if morph and self._wraps:  # In Strapi 4, documents in a relation to several types are not wrapped.
+        if morph and self._wraps:  # in Strapi 4, documents in a relation to several types are not wrapped
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
@@ -224,9 +209,7 @@ class Renderer:
         return write
 
     def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
-        """Return a function that filters and sorts the documents of a populated attribute. Return None if
-        neither is necessary.
-        """
+        """Return a function that filters and sorts populated documents, or None if neither is necessary."""
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
         media = attribute is not None and attribute.type == "media"
@@ -246,17 +229,14 @@ class Renderer:
             if sorts and not media:
                 selected.sort(
                     key=default_order
-                    # The sort below is stable, so documents with equal sort keys stay in the default order,
-                    # as in a list response.
+                    # as in a list response; the sort below is stable
                 )
             return sort_each(selected, sorts) if sorts else selected
 
         return arrange
 
     def _keep(self, uid: str, selection: Selection) -> Keep | None:
-        """Return a function that checks whether a populated document matches the filter and the
-        publicationFilter. Returns None if all documents match.
-        """
+        """Return a test for a populated document's filter and publicationFilter, or None if all match."""
         tests = []
         if selection.filter is not NO_FILTER and selection.filter != NO_FILTER:
             tests.append(compile_filter(self.view, selection.filter))
@@ -322,32 +302,21 @@ class Renderer:
 
 
 def _weight(selections: Iterable[Selection]) -> int:
-    """Return the number of budget steps that it costs to test one item against the filters in these
-    selections.
-    """
     return max((weight_of(selection.filter) for selection in selections), default=0)
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:
-    """Return the bytes with which a document starts in a relation that can refer to several content types:
-    `{"__type":…,`. For all other relations, return b"".
-    """
     return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
 
 
 def _component_member(uid: str, *, zone: bool) -> bytes:
-    """Return the bytes with which a component ends in a dynamic zone: `,"__component":…`. For all other
-    components, return b"".
-    """
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
 # The cache saves 2.4 of the 84 µs for a read of one document that is not cached.
 @lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the start of a document or component: `{`, followed by the ids and the
-    named columns.
-    """
+    """Return a function that writes the ids and named columns of a document or component, not closed."""
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]
@@ -356,9 +325,7 @@ def _columns(type_: Type, names: tuple[str, ...]) -> Start:
 # The cache saves 3.2 of the 90 µs for a read of one document that is not cached, in Strapi 4's format.
 @lru_cache(maxsize=256)
 def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the start of a document in Strapi 4's format: `{`, the ids, and the named
-    columns inside the key `attributes`.
-    """
+    """Return a function that writes the start of a document in Strapi 4's format, not closed."""
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
@@ -400,9 +367,7 @@ def _default(value: Any) -> Any:
 
 
 def _with_large_integers(value: Any) -> Any:
-    """Return the value with each integer that exceeds 64 bits replaced by a JSON fragment, because orjson
-    can't serialize such large integers.
-    """
+    # orjson can't serialize integers that exceed 64 bits.
     if isinstance(value, dict):
         return {key: _with_large_integers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -420,7 +385,7 @@ def render_one(
     response_format: ResponseFormat,
     cache_key: Hashable = None,
 ) -> bytes:
-    """Render a response that contains one document (spec.md 2.1)."""
+    """Render a response with one document (spec.md 2.1)."""
     rendered = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)(
         document
     )
@@ -428,9 +393,6 @@ def render_one(
 
 
 def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
-    """Return the response body for a rendered document. If `statuses` is given, the body contains the
-    document's publication status.
-    """
     meta = orjson.dumps({_STATUS_KEY: statuses[0]}) if statuses else b"{}"
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
@@ -438,7 +400,7 @@ def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
 def render_list(
     view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, cache_key: Hashable = None
 ) -> bytes:
-    """Render a response that contains a page of documents (spec.md 2.5)."""
+    """Render a response with a page of documents (spec.md 2.5)."""
     show = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
@@ -447,20 +409,15 @@ def render_list(
 def list_answer(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Return the response body for a page of rendered documents. If `statuses` is given, the body contains
-    their publication statuses.
-    """
+    """Return the response body for a page of rendered documents, with publication statuses if given."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
     parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total), **status_members})
-    return b",".join(parts)  # The parts are joined only once, because each join copies the whole response.
+    return b",".join(parts)  # joined only once, because each join copies the whole response
 
 
 def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequence[str] | None:
-    """Return the publication status of each document. Return None if the query does not request publication
-    statuses.
-    """
     if not query.with_status:
         return None
     view.budget.spend(len(documents))

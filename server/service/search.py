@@ -1,4 +1,4 @@
-"""Full-text search in all content that the caller may read. The results are ranked (docs/search.md)."""
+"""Ranked full-text search in all content that the caller may read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,14 +23,13 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # The pages of a search contain at most this many results in total.
+MAX_HITS = 10_000  # on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the scope, which contains the content types, statuses and
-    locale that were searched.
+    """Run a search. Return the results as JSON, and the scope that was searched.
 
-    Raises ForbiddenError, ValidationError, and the errors that `Search.find` raises.
+    Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
     state = caller.state
     scope = read_scope(params, state, caller.actor)
@@ -87,8 +86,8 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return the value of a parameter that must be a positive integer. Return `default` if the parameter is
-    missing. Raises ValidationError.
+    """Return a parameter that must be a positive integer, or `default` if it is missing. Raises
+    ValidationError.
     """
     value = params.get(param)
     if value is None or value == "":
@@ -99,8 +98,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the content types, the status and the locale that a request selects. The result contains only
-    what the actor may see.
+    """Parse the content types, status and locale of a request, limited to what the actor may see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -121,11 +119,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse the content types that a request selects. They are API ids (singular or plural), in a list or
-    separated by commas.
+    """Convert API ids (singular or plural), in a list or separated by commas, to uids.
 
-    `types` contains the content types that the caller may read. For any other name, the error is the same
-    ValidationError, so that the error does not reveal whether a hidden content type with this name exists.
+    Hidden types raise the same ValidationError as unknown ones.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -186,11 +182,7 @@ def _body(
 
 
 def _facet(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Return the JSON for a facet, with the largest counts first.
-
-    Equal counts are sorted by value. The order in the index would depend on documents that the caller may not
-    see.
-    """
+    # The order in the index would depend on documents that the caller may not see.
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"value": value, "count": count} for value, count in ordered]
 
@@ -226,12 +218,11 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return a fragment of text as HTML. Matching words are enclosed in <mark>, and all text is escaped."""
+    """Return escaped HTML with matching words in <mark>."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
 def _reads_everything(state: State, actor: Actor) -> bool:
-    """Return whether the actor may read all content in the search index."""
     return all(
         may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
         for t in state.schema.content_types
@@ -239,8 +230,8 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return the JSON that states whether the search index was used. If the caller may read all content, it
-    also contains the progress of indexing.
+    """Return whether the index was used and, for callers who may read everything, the progress of
+    indexing.
     """
     status, indexed = results.status, results.indexed
     if not may_read_all:

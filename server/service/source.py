@@ -1,4 +1,4 @@
-"""Source files: viewing and replacing the text of the file in which a document version is stored."""
+"""Source files: viewing and replacing the text of a document version's file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file in which a document version is stored. `draft` is True if the request asks for the draft."""
+    """The file of a document version. `draft` is True if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -35,9 +35,8 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file in which the same document version is stored in a later state.
-
-        Raises NotFoundError if this version no longer exists.
+        """Return the file of the same version in a later state. Raises NotFoundError if it no
+        longer exists.
         """
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
@@ -48,9 +47,9 @@ class SourceFile:
 class Source:
     """The text of a file, with passwords masked.
 
-    - `version` identifies this text. To replace the text, a client must send this value back as `if_match`.
-    - `other_keys` is the part of the text with the keys that the content type does not define.
-    - `problem` is the syntax error if the file can't be parsed.
+    - `version`: identifies the text, for `if_match`.
+    - `other_keys`: the text of the keys that the content type does not define.
+    - `problem`: the syntax error, if any.
     """
 
     text: str
@@ -61,9 +60,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """The new text for a file. It replaces either the whole file (`text`), or only the keys that the content
-    type does not define (`other_keys`).
-    """
+    """New text for the whole file (`text`), or for the keys that the type does not define (`other_keys`)."""
 
     if_match: str
     text: str | None = None
@@ -73,13 +70,9 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file in which a document version is stored. For a single type, `document_id` is "".
+    """Return the file of a document version. `document_id` is "" for a single type.
 
-    The query parameters `params` select the locale and the status. Raises:
-    - ForbiddenError if the caller may not see the file, or if `to_write` is set and the caller may not write
-      the file
-    - NotFoundError and ValidationError
-    - ConflictError if the request reads a past commit
+    Raises ForbiddenError, NotFoundError, ValidationError, and ConflictError for a past commit.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -100,7 +93,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Read the text of a file, with passwords masked. Raises NotFoundError, ConflictError, StorageError and
+    """Read a file, with passwords masked. Raises NotFoundError, ConflictError, StorageError and
     LimitError.
     """
     document, type_ = file.document, file.type
@@ -126,9 +119,6 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return the changes to files that would result from replacing the text, without saving them. Raises the
-    errors that `replace_source` raises.
-    """
     return writes.preview(file.caller, prepare, _request(file, new))
 
 
@@ -137,7 +127,7 @@ def replace_source(
 ) -> tuple[SourceFile, str]:
     """Replace the text of a file. Return the changed file and the commit.
 
-    Raises the errors that `server.write.source.replace_source` and `Writes.make` raise.
+    Raises the errors of `server.write.source.replace_source` and `Writes.make`.
     """
 
     def addressed(document_id: str) -> list[Key]:
@@ -158,7 +148,6 @@ def _request(file: SourceFile, new: NewSource) -> SourceRequest:
 
 
 def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
-    """Return a document version. Raises NotFoundError."""
     if type_.kind == "singleType":
         document = next(iter(snapshot.list(type_, locale, status)), None)
     else:

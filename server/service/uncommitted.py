@@ -1,4 +1,4 @@
-"""Uncommitted changes: listing changed files, showing the changes to one file, and committing files."""
+"""Uncommitted changes: listing changed files, showing the changes to a file, and committing files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,11 +33,10 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the last commit (`head`). `total` is the number of files on all
-    pages.
+    """One page of the files that differ from the commit `head`, with the names of changed attributes, or
+    None.
 
-    Each file is listed with the names of its changed attributes, or with None if the file does not contain a
-    document or can't be read.
+    `total` counts the files on all pages.
     """
 
     head: str
@@ -47,12 +46,7 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the last commit (`head`): the changed attributes, and a line-by-line
-    diff.
-
-    `attributes` is None if the file does not contain a document. `lines` is None if the caller does not have
-    full access, or if the diff can't be created.
-    """
+    """The changes to one file since the commit `head`: attributes (of a document) and a diff, or None."""
 
     head: str
     file: ChangedFile
@@ -61,9 +55,9 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return one page of the files with uncommitted changes. Files that the caller may not see are omitted.
+    """Return one page of the files with uncommitted changes that the caller may see.
 
-    Raises ForbiddenError. Raises ConflictError if the site has no commits.
+    Raises ForbiddenError, and ConflictError if the site has no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -83,7 +77,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
     """Return the uncommitted changes to one file.
 
-    Raises ForbiddenError, NotFoundError and ConflictError. Raises ValidationError if the path is invalid.
+    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError if the path is invalid.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -104,9 +98,9 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit the current content of the given files, with the caller as author. Return the commit's id.
+    """Commit the current content of files as the caller. Return the commit's id.
 
-    Raises ForbiddenError, and the errors that `commit_changes` raises: ValidationError and ConflictError.
+    Raises ForbiddenError, ValidationError and ConflictError.
     """
     require_history(caller)
     require_history(caller, "commit")
@@ -117,21 +111,14 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see under both the current schema and the committed
-    schema.
-
-    It is not enough to check the current schema. For example, an uncommitted change to the schema could make
-    an earlier draft or a private value visible.
-    """
+    """Return the changed files that the caller may see under both the current and the committed schema."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
         return changed
     try:
         committed = past.schema(past.require_commits())
-    except (
-        ConflictError
-    ):  # The committed schema is invalid, so that commit could not be served and nothing in it was visible.
+    except ConflictError:  # with an invalid schema, nothing was served at that commit
         return changed
     return [
         one
@@ -145,10 +132,8 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a line-by-line diff between the last commit and the current file. Passwords are masked.
-
-    Returns None if the text can't be decoded, if it is too long, or if it may contain a password that can't
-    be masked.
+    """Return a diff of the file with masked passwords, or None if it is too long or can't be decoded or
+    masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
@@ -169,7 +154,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Return the text with password hashes masked. Raises ConflictError if they can't be masked."""
+    """Mask password hashes. Raises ConflictError if that is impossible."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -1,4 +1,4 @@
-"""Undoing an earlier write. The write is identified by its undo id (`server.service.write.UndoOffer`)."""
+"""Undoing an earlier write by its undo id (`server.service.write.UndoOffer`)."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,12 +17,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write replaced. The outcome contains the paths of the restored files that the
-    caller may see.
+    """Restore the files that a write replaced. Return the paths that the caller may see.
 
-    If `undo` is set, the caller can in turn undo the restoration. Raises ForbiddenError and NotFoundError.
-    Raises ConflictError if the files have been changed since the write. Also raises the errors that
-    `Writes.make` raises.
+    Raises ForbiddenError, NotFoundError, ConflictError if the files have changed since, and the errors of
+    `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

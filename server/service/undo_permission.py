@@ -1,6 +1,4 @@
-"""Permissions for undoing a write. The caller needs the permissions for the write itself and for everything
-that undoing the write changes.
-"""
+"""Permissions for undoing a write: those for the write itself and for everything that undoing changes."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,17 +14,14 @@ from server.write.undo import Place, UndoneDocument
 NOT_FOUND_MESSAGE = (
     "No change with this id can be undone: only its author can undo a change, and only for a limited time"
 )
-# The names of verbs in records that older versions wrote. Each record expires after an hour.
+# Verbs in records of older versions. Records expire after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller may no longer perform the write that is to be undone, or may not see
-    the content that would be restored.
+    """Raise ForbiddenError if the caller may no longer perform the write, or see what would be restored.
 
-    For content types with drafts, `readDraft` is always required. If it were required only for restoring a
-    draft, the error would reveal that a draft exists. Raises NotFoundError if the write was recorded by a
-    different version of Bifolio, and this version can't undo it.
+    Raises NotFoundError if this version of Bifolio can't undo it.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -38,11 +33,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing a write would create or delete documents and the caller lacks the
-    permission to do so.
+    """Raise ForbiddenError if undoing would create or delete documents without the permission.
 
-    Documents that would only be changed are not checked here, because `permit_write` has already checked the
-    permission to change them.
+    `permit_write` checks changes to documents.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -51,9 +44,7 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the kinds of write (deleting, creating or updating) that undoing performs on a document. Each is
-    yielded with the locales and statuses to which it applies.
-    """
+    """Yield the kinds of write by which undoing affects a document, with their locales and statuses."""
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now
@@ -64,9 +55,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write. `permits` are the permissions that were recorded for the
-    write.
-    """
+    """Return whether the caller may undo a write, given the permissions that were recorded for it."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -87,8 +76,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    """Return the verb in a recorded permission. Return None if a different version of Bifolio recorded the
-    permission and this version does not support the verb.
-    """
+    # A different version of Bifolio may have recorded the permission.
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

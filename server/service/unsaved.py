@@ -1,6 +1,4 @@
-"""Plans of changes to a site whose files are partly open in an editor. The editor, not Bifolio, makes the
-changes.
-"""
+"""Plans of changes to a site, for an editor that has some of the files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,18 +20,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The changes that an editor must make: for each changed file, its old and its new text, and for each
-    renamed file, its old and its new path.
-
-    The texts of a file that is also renamed are under its old path.
-    """
+    """Changes for an editor to make: old and new texts, and new paths, by old path."""
 
     texts: Mapping[str, tuple[str, str]]
     renames: Mapping[str, str]
 
 
 class _OpenFiles(WorkingTree):
-    """The files of a site. For files that are open in an editor, the editor's texts are used."""
+    """The files of a site, with the texts of an editor for open files."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)
@@ -52,18 +46,11 @@ class _OpenFiles(WorkingTree):
 
 
 def plan_rename(overlay: Overlay, request: Rename) -> Plan:
-    """Return the changes that rename a document or media file and update all references to it.
-
-    Raises the errors that `rename` raises.
-    """
     changeset, renamed = _prepare(overlay, rename, request)
     return _plan(overlay, changeset, renamed)
 
 
 def plan_fixes(overlay: Overlay, fixes: tuple[Fix, ...]) -> Plan:
-    """Return the changes that fix problems in documents. A fix for a text that has changed since it was
-    checked is omitted.
-    """
     changeset, _ = _prepare(overlay, apply_fixes, Repair(overlay.audit, fixes))
     return _plan(overlay, changeset, None)
 

@@ -1,9 +1,4 @@
-"""Media files: querying, uploading, updating and deleting them.
-
-Uploaded files are first saved in temporary files on disk (`write.uploads.uploading.Incoming`). If the site
-has a bucket, they are then uploaded to the bucket, before the write. Resized variants (`formats`) of pictures
-are created only for writes to the served branch.
-"""
+"""Media files: querying, uploading, updating and deleting them."""
 
 import posixpath
 import time
@@ -31,15 +26,14 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# The supported query parameters for media files, without and with pagination. Media files have neither
-# locales nor drafts, so `locale` and `status` are not supported.
+# Query parameters for media files, without and with pagination. They have neither locales nor drafts.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """The files that were written, each as JSON, and the commit."""
+    """The written files as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
@@ -58,42 +52,33 @@ class Uploads:
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
-        """Add uploaded files to the site's media. Raises BucketError, and the errors that a write raises."""
         upload = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
         outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
         return self._stored(caller, outcome, outcome.made)
 
     def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
-        """Change the description or the content of a media file. Raises NotFoundError, and the errors that
-        `upload` raises.
+        """Change the description or content of a media file. Raises NotFoundError, and the errors of
+        `upload`.
         """
         change = self._keep_replacement(caller.state, change)
         outcome = self._writes.make(caller, uploading.change_file, change, message=message)
         return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        """Delete a media file, and return the commit. Raises NotFoundError, and the errors that a write
-        raises.
-        """
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket, if the site has one. Without a bucket, compute the hash of a
-        picture now, so that the write does not have to.
-        """
+        """Store an uploaded file in the bucket, or prepare a picture so that the write is fast."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """Store the new content of a media file in the bucket, if the site has one. Without a bucket, compute
-        the hash of a picture's new content now, so that the write does not have to.
-        """
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # If there is no such file, the write raises the error later.
+            with suppress(NotFoundError):  # if there is no such file, the write raises the error later
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
                 self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
@@ -104,7 +89,6 @@ class Uploads:
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        """Return the files that were written, as JSON."""
         state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
@@ -112,11 +96,7 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait until the resized variants (`formats`) of new pictures have been created, and return the state
-    after that.
-
-    The wait is limited to SCALING_TIMEOUT_S. The remaining variants are created in the background.
-    """
+    """Wait for the resized variants (`formats`) of new pictures, at most SCALING_TIMEOUT_S."""
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
         if time.monotonic() < deadline:
@@ -132,9 +112,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. Pagination parameters are allowed only if `paged` is set. Raises
-    ValidationError.
-    """
+    """Parse a query for media files, with pagination only if `paged` is set. Raises ValidationError."""
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
@@ -144,20 +122,16 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
 
 
 def find_files(caller: Caller, query: Query) -> Listing:
-    """Return the media files that match a query. Raises LimitError."""
     return find(view_of(caller), query)
 
 
 def find_file(state: State, key: str) -> Document:
-    """Return the media file with this id (a number) or documentId. Raises NotFoundError."""
     return uploading.find_file(state.snapshot, state.settings.locales.default, key)
 
 
 def render(caller: Caller, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Return media files as JSON, one item for each file. Raises LimitError."""
     return render_files(view_of(caller), query, files)
 
 
 def view_of(caller: Caller) -> View:
-    """Return the view of the snapshot in which media files are queried."""
     return View(caller.state.snapshot, caller.state.settings, budget=caller.budget)

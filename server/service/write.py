@@ -1,12 +1,4 @@
-"""Writing. A write checks the permission, prepares the files, saves them with `Site.write`, and renders the
-result.
-
-    Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
-
-A command writes documents. Source texts, uploads and fixes are not written by commands: other modules contain
-the functions that prepare their files, and `Writes.make` saves these files. Branches, commits, undo and dry
-runs are supported for all writes.
-"""
+"""Writing: checks permissions, prepares files, saves them with `Site.write`, and renders the result."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -47,24 +39,21 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-# takes the result of `prepare` and returns the keys of the documents that were written
+# returns the keys of the written documents, given the result of `prepare`
 Addressed = Callable[[Made], Collection[Key]]
-# a commit message, or a function that takes the result of `prepare` and returns the commit message
+# a commit message, or a function of the result of `prepare`
 Describe = str | Callable[[Made], str]
-# takes an actor and returns the name and email address of the author for the actor's commits
+# returns the name and email address of an actor as author of commits
 Sign = Callable[[Actor], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents. Either all of its operations succeed, or none is applied.
+    """A request to write documents: all of its operations succeed, or none is applied.
 
-    - `is_batch`: whether an operation can refer to documents that earlier operations wrote. If this is set,
-      errors contain the number of the operation that failed.
-    - `operations`: an iterator; each operation is parsed before the next one is fetched
-    - `dry_run`: whether to report the changes without saving anything
-    - `undo`: whether the caller wants to be able to undo the write
-    - `message`: the commit message
+    - `is_batch`: operations can refer to earlier ones, and errors contain their number.
+    - `dry_run`: report the changes without saving anything.
+    - `undo`: the caller wants to be able to undo the write.
     """
 
     caller: Caller
@@ -77,9 +66,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write (`server.service.undo`). It is valid until the time
-    `expires`.
-    """
+    """The id with which the caller can undo a write (`server.service.undo`) until `expires`."""
 
     id: str
     expires: datetime
@@ -87,10 +74,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document that was written, in the state after all operations of the command.
+    """A written document. `document_id` is "" if there was nothing to delete.
 
-    `document_id` is "" if the operation was a deletion and the document did not exist. `merged` is True if
-    the write was merged with newer changes to the document.
+    `merged` means merged with newer changes.
     """
 
     write: DocumentWrite
@@ -100,25 +86,21 @@ class Written:
 
     @property
     def verb(self) -> Verb:
-        """The kind of write, such as creating or deleting a document."""
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document as the operation's parameters specify. The body is empty if the document was
-        deleted by this operation.
+        """Render the document, or nothing for a deletion.
 
-        Raises LimitError. Raises NotFoundError if another write has already deleted the document.
+        Raises LimitError, and NotFoundError if it has been deleted since.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a command: the documents that were written, in the order of the operations. For a dry
-    run, `files` contains the changes to files instead.
+    """The result of a command: the written documents or, for a dry run, `files`.
 
-    `commit` is the commit's id, "pending" if the commit will be made later, or "" if writes are not
-    committed. `undo` is None if the write can't be undone.
+    `commit` is "pending" if it is made later, and "" if writes are not committed.
     """
 
     state: State
@@ -130,9 +112,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of a write by `Writes.make`. `made` is the value that the function `prepare` returned. The
-    other attributes have the same meaning as in `Result`.
-    """
+    """The result of `Writes.make`. `made` is what `prepare` returned; the rest is as in `Result`."""
 
     state: State
     made: Made
@@ -141,10 +121,9 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Write operations on the files of a site, on the served branch or on other branches. Thread-safe.
+    """Write operations on the files of a site, on any branch. Thread-safe.
 
-    `sign` is a function that returns the name and email address of the author for an actor's commits. The
-    event log records `source` as the origin of the changes.
+    `sign` returns the author of an actor's commits. The event log records `source`.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -153,10 +132,8 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return a copy of the caller that writes to the branch with this name. For the served branch, return
-        the caller itself.
-
-        Raises ForbiddenError, ValidationError, and the errors that `BranchWriter.state` raises.
+        """Return a copy of the caller for a branch. Raises ForbiddenError and ValidationError,
+        among others.
         """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
@@ -167,19 +144,17 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the latest commit on the branch to which the caller writes. Return "" if this branch is the
-        served branch.
-        """
+        """Return the latest commit on the caller's branch, or "" for the served branch."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Execute a command. If it is a dry run, only return the changes to files.
+        """Execute a command.
 
-        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError and ConflictError, and the
-        errors that `make` raises.
+        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
+        errors of `make`.
         """
         caller = command.caller
-        if command.dry_run:  # Check this first, because hashing passwords (below) is slow.
+        if command.dry_run:  # first, because hashing passwords (below) is slow
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -211,12 +186,10 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Call `prepare` with the request, and save the files that it prepares on the caller's branch.
+        """Save the files that `prepare` makes of the request, on the caller's branch.
 
-        If `permits` is given, the caller can undo the write. To do so, the caller needs the permissions in
-        `permits`, and the permissions for everything that undoing the write changes. A write can't be undone
-        if the actor is the public, or if the write is on a branch other than the served branch. Raises the
-        errors that `prepare`, `Site.write` and `BranchWriter.write` raise.
+        With `permits`, the caller can undo a write to the served branch. Raises the errors of `prepare`,
+        `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -233,9 +206,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id with which the caller can undo a write that was just saved. Return None if the caller
-        may not undo the write.
-        """
+        """Return the id for undoing a write that was just saved, or None if the caller may not undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -248,10 +219,9 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes to files that `make` would cause, without saving them. Performs the same checks
-        and raises the same errors as `make`.
+        """Return the changes to files that `make` would cause.
 
-        Also raises ForbiddenError if the caller does not have the permission `source.read`.
+        Raises its errors, and ForbiddenError without the permission `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.files_of(caller, prepare, request)
@@ -260,9 +230,10 @@ class Writes:
     def files_of(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `make` would write, and the result of `prepare`, without saving anything.
+        """Return the files that `make` would write, and the result of `prepare`, without checking
+        `source.read`.
 
-        Only for callers with full access. Raises the same errors as `make`.
+        Raises the errors of `make`.
         """
         if caller.branch:
             return self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)
@@ -276,9 +247,7 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship for a write. If `signed` is set, it contains the author's name and email
-        address.
-        """
+        """Return the authorship for a write, with the author's name and email address if `signed`."""
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
         fixed_message, describe = (message, None) if isinstance(message, str) else ("", message)
@@ -299,6 +268,5 @@ def _read(command: Command) -> list[DocumentWrite]:
 
 
 def _permit(write: DocumentWrite) -> Permit:
-    """Return the permission that undoing this write requires."""
     request, verb = write.request, write.operation.verb
     return Permit(request.address.type.uid, verb, request.address.draft or verb is Verb.DISCARD)

@@ -1,8 +1,4 @@
-"""Query compiler, which converts questions to whoosh queries.
-
-A word is converted to its terms. An unfinished word is converted to the terms of all words that start with
-it. Each part of a query is either required, or only increases the score of a match.
-"""
+"""Query compiler: converts a parsed search to a whoosh query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,26 +16,20 @@ from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
 
-_LOG2_POSITIONS_PER_STEP = 4  # One step covers 16 positions.
+_LOG2_POSITIONS_PER_STEP = 4  # 16 positions cost one step
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries. A document's score increases with
-    the number of queries that it matches.
-
-    A query that is None matches nothing.
-    """
+    """Query for documents that match at least `least` of several queries, and score higher with each."""
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """Return the matcher for one segment of the index."""
         found = [part.matcher(searcher, context) for part in self.parts if part is not None]
         return _MostMatcher(found, self.least, len(self.parts))
 
     def estimate_size(self, reader: Any) -> int:
-        """Return an upper bound for the number of matches."""
         return sum(part.estimate_size(reader) for part in self.parts if part is not None)
 
 
@@ -51,14 +41,13 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Advance to the next document that is matched by at least `least` matchers."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # No earlier document can be matched by `least` matchers.
+            at = ids[self.least - 1]  # no earlier document can be matched by `least` matchers
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return
@@ -94,25 +83,21 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in a certain order, in any attribute or in one specific attribute.
+    """Query for words in a certain order, each given as a list of terms.
 
-    If `start` is given, the words must be in one attribute, whose range of positions begins at `start`. Each
-    word is given as a list of terms. The search takes time in proportion to the number of positions and
-    words, even if words are repeated.
+    With `start`, they must be in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
         self.words, self.start, self.budget = [tuple(word) for word in words], start, budget
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """Return the matcher for one segment of the index."""
         found = {word: [term.matcher(searcher, context) for term in word] for word in self.words}
         any_term = [make_binary_tree(binary.DisjunctionMaxMatcher, matchers) for matchers in found.values()]
         every_word = make_binary_tree(binary.IntersectionMatcher, any_term)
         return _PhraseMatcher(every_word, [found[word] for word in self.words], self.start, self.budget)
 
     def estimate_size(self, reader: Any) -> int:
-        """Return an upper bound for the number of matches."""
         return min(sum(int(term.estimate_size(reader)) for term in word) for word in self.words)
 
 
@@ -127,7 +112,9 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase."""
+        """Return whether the current document contains the phrase. The time is proportional to positions and
+        words.
+        """
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -170,14 +157,12 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-MAX_EXPANSIONS = 16  # maximum number of terms for one prefix
-MIN_STEM_CHARS = (
-    4  # A prefix with at least this length may be longer than the stem of a word that starts with it.
-)
-# A word is not required if it occurs in more than this share of a language's documents, and the language has
-# more than this number of documents.
+MAX_EXPANSIONS = 16  # terms for one prefix
+MIN_STEM_CHARS = 4  # from this length on, a prefix may be longer than the stem of a word that starts with it
+# A word in more than this share of a language's documents, and in a language with more than this number of
+# documents, is not required.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
-# weights of an incomplete word's terms, and of a word's second term
+# of an incomplete word's terms, and of a word's second term
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
 HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
@@ -189,10 +174,9 @@ class QueryMaker:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
-        """Return the query for texts in one language. Return None if nothing can match.
+        """Return the query for texts in one language, or None if nothing can match.
 
-        If `every` is set, a match must meet all strict clauses (`Clause.strict`) and contain most of the
-        other words (`enough`). Otherwise, a match must meet only one clause or contain one of the words.
+        Unless `every` is set, one word or clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -219,16 +203,14 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for the question's words in headings. These queries only increase the score of a
-        match.
-        """
+        """Return queries for words in headings, which only increase the score of a match."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return the query for a clause. Return None if nothing can match."""
+        """Return the query for a clause, or None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -267,7 +249,6 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether the word in a clause is so frequent that results do not have to contain it."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

@@ -1,4 +1,4 @@
-"""Index reader, which finds the best matches, counts matches, and finds similar words."""
+"""Index reader: finds the best matches, counts matches, and finds similar words."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -19,24 +19,18 @@ from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-# In BM25, these are the parameters B and K1. B reduces the score of long documents, and K1 increases the
-# score for repeated words.
+# BM25's B reduces the score of long documents, and K1 increases the score for repeated words.
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
-# Scores are compared with this many decimal places. Whoosh adds the scores of a question's words in an order
-# that depends on the sizes of the index's segments, so the last digits of a sum can differ from one state of
-# the index to the next.
+# Decimal places in comparisons. Whoosh adds scores in an order that depends on the index's segments, so the
+# last digits of a sum vary.
 SCORE_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (each with its score and key), the number of matches in each group, and the words in
-    the question that no version contains.
-
-    The matches are sorted by score, and matches with equal scores by key: content type, id and locale.
-    """
+    """The best matches (score and key), match counts by group, and words that no version contains."""
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -44,17 +38,17 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches. Their order depends only on their scores and keys, so that the pages of a
-    search fit together, whatever the size of a page and the state of the index.
+    """The best `limit` matches, in an order that depends only on scores and keys, so that pages fit
+    together.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._found: list[tuple[float, bytes]] = []  # (negated score, key); at most 2 × limit
-        self._worst = -inf  # No match with a lower score can be among the best.
+        self._worst = -inf  # matches with a lower score can't be among the best
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add a match. `keys[number]` is its key, which is read only if the match can be among the best."""
+        """Add a match. Its key, `keys[number]`, is read only if the match can be among the best."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -68,33 +62,27 @@ class _Best:
             self._worst = -self._found[-1][0] - 10**-SCORE_DECIMALS
 
     def hits(self) -> list[tuple[float, str]]:
-        """Return the scores and keys, best first."""
         self._shorten()
         return [(-score, key.decode()) for score, key in self._found]
 
 
 class IndexReader:
-    """Reader for one state of the index. Only one thread at a time may use it."""
+    """Reader for one state of the index. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in a folder. If the index is missing or damaged, whoosh can raise any exception.
-
-        After each commit, a new reader must be created. Whoosh's own method `refresh` can't be used, because
-        it would also return versions that have been replaced (docs/search.md).
-        """
+        # Whoosh's method `refresh` would also return versions that have been replaced (docs/search.md), so a
+        # new reader must be created after each commit. If the index is damaged, whoosh can raise any
+        # exception.
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
         )
 
     def close(self) -> None:
-        """Close the index's files."""
         self._searcher.close()
 
     @cached_property
     def _leaves(self) -> list[tuple[Any, Any]]:
-        """The index's segments, with their columns of keys. Opening such a column takes time in proportion to
-        the number of documents.
-        """
+        # Opening a column of keys takes time in proportion to the number of documents.
         leaves = (leaf for leaf, _ in self._searcher.leaf_searchers())
         return [(leaf, leaf.reader().column_reader("key", translate=False)) for leaf in leaves]
 
@@ -109,13 +97,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups for which `wanted` is true. Also return the number
-        of matches in each group for which `counted` is true.
+        """Return the best `limit` versions in `wanted` groups, and match counts of `counted` groups. Raises
+        LimitError.
 
-        If no version contains most of the words (`enough`), versions that contain at least one of the words
-        match. `numbers` maps attributes to the numbers that the index uses for them. `documents` maps
-        languages to the number of versions in the counted groups, because only these versions affect the
-        scores. Raises LimitError.
+        `documents` is the number of counted versions, by language.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -134,9 +119,8 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word. Return None if there is no similar word.
-
-        Only words in the groups (content type, status and locale) for which `counted` is true are considered.
+        """Return the most likely correction for a misspelled word, or None. Only words in `counted` groups
+        are used.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
@@ -146,7 +130,7 @@ class IndexReader:
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
                 for other in near - {folded, EVERY_DOCUMENT_TERM}:
                     counts = [statistics.frequency(f"text_{language}", t) for t in terms(other, language)]
-                    if any(counts):  # Suggestions must not reveal words from hidden groups.
+                    if any(counts):  # suggestions must not reveal words from hidden groups
                         similar.append((distance, -counts[0], other))
                 if similar:
                     break
@@ -169,12 +153,13 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in the groups for which `wanted` is true, and the
-        number of matches in each visible group.
+        """Run a query. Return the best `limit` versions in `wanted` groups, and the match counts of visible
+        groups.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)
-        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # encoded name → (name, is counted, is wanted)
+        # by encoded name: (name, is counted, is wanted)
+        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)
         for leaf, keys in self._leaves:
@@ -198,7 +183,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the words in the question that occur in none of the groups for which `counted` is true."""
+        """Return the words in the search that no `counted` group contains."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

@@ -1,13 +1,6 @@
-"""Index schema: the fields, and the meaning of terms and positions.
+"""Index schema: one whoosh document is one version, with fields such as `text_en` for each language.
 
-One whoosh document represents one version of a document. The field for the version's language, such as
-`text_en`, contains each term's positions and the sum of its weights. Each attribute has its own range of
-ATTRIBUTE_POSITIONS positions, so `title:tide` is a condition on positions. Words in headings are also stored
-in a field such as `head_en`, which increases their score.
-
-To suggest words and to complete unfinished words, the index also needs words in their original spelling. They
-are stored in separate whoosh documents, in a field such as `word_en`. Each commit adds one of these
-documents, which contains the new words.
+Each attribute has its own range of positions, for conditions such as `title:tide`.
 """
 
 from collections.abc import Iterator
@@ -19,13 +12,13 @@ from whoosh import columns, fields, formats
 from server.search.words import NO_STEMMER, STEMMERS
 
 VERSION = f"4 whoosh {'.'.join(map(str, whoosh_version))}"
-ATTRIBUTE_POSITIONS = 1 << 20  # number of positions for each attribute
+ATTRIBUTE_POSITIONS = 1 << 20  # for each attribute
 LANGUAGES = (*STEMMERS, NO_STEMMER)
-EVERY_DOCUMENT_TERM = "\0"  # All documents in a language contain this term.
+EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field whose values are already complete postings, so whoosh need not analyze any text."""
+    """Whoosh field for values that are already complete postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -38,7 +31,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """Return the whoosh schema."""
+    """Return the whoosh schema, with fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

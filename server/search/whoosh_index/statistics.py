@@ -1,8 +1,4 @@
-"""Statistics about terms, from which scores are computed. They include only versions that the caller may see.
-
-The index's own statistics also include drafts, hidden content types and deleted versions. Scores based on the
-index's own statistics would reveal whether a hidden version contains a word.
-"""
+"""Statistics about terms, for scores. They don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -13,14 +9,13 @@ from whoosh import scoring
 
 from server.index.budget import Budget
 
-_LOG2_POSTINGS_PER_STEP = 3  # One step covers 8 documents.
+_LOG2_POSTINGS_PER_STEP = 3  # 8 documents cost one step
 
 
 class Statistics:
-    """Statistics about terms in the groups for which `counted` is true, which are the groups that the caller
-    may see.
+    """Statistics about terms in the groups that the caller may see.
 
-    `documents` maps languages to the number of versions in these groups.
+    `documents` is the number of their versions, by language.
     """
 
     def __init__(
@@ -28,27 +23,23 @@ class Statistics:
     ) -> None:
         self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
         self._total = max(sum(documents.values()), 1)
-        # The keys are groups. Lists of words have no group, and are never visible.
+        # by group; lists of words have no group, and are never visible
         self._visible: dict[bytes, bool] = {b"": False}
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_visible(self, group: bytes) -> bool:
-        """Return whether the caller may see the versions in a group."""
         if group not in self._visible:
             self._visible[group] = self._counted(group.decode())
         return self._visible[group]
 
     def frequency(self, field: str, term: str) -> int:
-        """Return the number of visible versions that contain a term."""
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms. The visible versions are not counted for terms that are
-        certainly less frequent than these.
-        """
+        """Return the `limit` most frequent terms in visible versions."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # The frequency in the whole index is an upper bound for the frequency in visible versions.
+        # The frequency in the whole index is an upper bound, so counting can stop early.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break
@@ -58,7 +49,6 @@ class Statistics:
         return sorted(counts, key=lambda term: (-counts[term], term))[:limit]
 
     def idf(self, field: str, term: str) -> float:
-        """Return a term's inverse document frequency."""
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
@@ -87,7 +77,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores that are computed only from versions that the caller may see."""
+    """BM25 scores, computed only from versions that the caller may see."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

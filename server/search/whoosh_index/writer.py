@@ -1,4 +1,4 @@
-"""Index writer. An index can have only one writer at a time."""
+"""Index writer, of which an index can have only one at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,22 +13,18 @@ from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMEN
 from server.search.words import fold, terms
 from server.search.words import spans as words_of
 
-# Greater than the possible number of words in one paragraph (see texts.MAX_TEXT_CHARS).
+# greater than the possible number of words in one paragraph (see texts.MAX_TEXT_CHARS)
 MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
-PARAGRAPH_GAP_POSITIONS = 8  # gap between paragraphs, so that a phrase can't match across them
-MAX_POSTINGS_MB = 128  # Larger postings are written to a temporary file.
-MIN_HEADING_WEIGHT = 4.0  # Attributes with at least this weight are also indexed as headings.
-_WORDS_PREFIX = "words\0"  # prefix of the key of each list of words
+PARAGRAPH_GAP_POSITIONS = 8  # so that a phrase can't match across paragraphs
+MAX_POSTINGS_MB = 128  # larger postings are written to a temporary file
+MIN_HEADING_WEIGHT = 4.0  # attributes with at least this weight are also indexed as headings
+_WORDS_PREFIX = "words\0"  # of the key of each list of words
 _POSITIONS = formats.Positions()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index: its key, a digest of its content, its group, its language and its paragraphs.
-
-    `group` contains the content type, locale and statuses. Each paragraph is a tuple of an attribute number,
-    a weight and a text.
-    """
+    """One version to index, with a digest of its content. Paragraphs: attribute number, weight, text."""
 
     key: str
     digest: str
@@ -41,7 +37,6 @@ class IndexWriter:
     """Writer for the index. Readers see its changes only after `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or create the index in a folder. If the index is damaged, whoosh can raise any exception."""
         exists = index.exists_in(str(folder))
         self._index = index.open_dir(str(folder)) if exists else index.create_in(str(folder), make_schema())
         self._writer: Any = None
@@ -54,9 +49,9 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version to the index. An existing version with the same key is replaced."""
+        """Add a version to the index, replacing one with the same key."""
         if entry.key in self._put:
-            self.commit()  # whoosh can replace only committed documents.
+            self.commit()  # whoosh can replace only committed documents
         writer = self._open()
         text, head, words = postings(entry)
         code = entry.language
@@ -76,7 +71,6 @@ class IndexWriter:
         self.digests[entry.key] = entry.digest
 
     def drop(self, key: str) -> None:
-        """Remove the version with this key."""
         if self.digests.pop(key, None) is not None:
             if key in self._put:
                 self.commit()
@@ -102,7 +96,6 @@ class IndexWriter:
         self._words[code] |= words
 
     def close(self) -> None:
-        """Close the index and discard uncommitted changes."""
         if self._writer is not None:
             self._writer.cancel()
             self._writer = None
@@ -119,9 +112,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings for a version's terms, the postings for its terms in headings, and its words in
-    their original spelling.
-    """
+    """Return the postings for a version's terms and headings, and its words in their original spelling."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-MAX_DEPTH = 60  # Blocks that are nested more deeply are dropped.
+MAX_DEPTH = 60  # more deeply nested blocks are dropped
 _MARKS: Mapping[str, str] = {
     "code": "code", "strikethrough": "del", "underline": "u", "italic": "em", "bold": "strong",
 }  # fmt: skip
@@ -14,7 +14,6 @@ _WRAPPED: Mapping[str, str] = {
 
 
 def blocks_to_html(blocks: Any) -> str:
-    """Render a value of an attribute of the type `blocks` as HTML. Unknown nodes are left out."""
     return _nodes(blocks, 0)
 
 

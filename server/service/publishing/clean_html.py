@@ -1,15 +1,11 @@
-"""Cleaning of HTML for feeds: removes scripts and styles, and makes links and pictures absolute.
-
-Feed readers show the HTML of many sites on one page. Only the elements and attributes in the tables below are
-kept, so that nothing from a document can run or change the reader's page.
-"""
+"""Cleaning of HTML for feeds: keeps only safe elements and attributes, and makes links absolute."""
 
 from collections.abc import Callable, Mapping
 from html import escape
 from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
 
-MAX_OPEN_ELEMENTS = 200  # Elements that are nested more deeply are dropped. Their text is kept.
+MAX_OPEN_ELEMENTS = 200  # of more deeply nested elements, only the text is kept
 
 # fmt: off
 _VOID = frozenset(("br", "col", "hr", "img", "source", "track", "wbr"))
@@ -51,9 +47,8 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def resolver(address: str, media: str) -> Resolve:
-    """Return a function that makes the links in a document absolute.
-
-    `address` is the document's public URL. `media` is the URL of the server that serves `/uploads/`.
+    """Return a function that makes links absolute, given the document's public URL and the server of
+    `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:
@@ -73,15 +68,13 @@ def resolver(address: str, media: str) -> Resolve:
 
 
 def _media_path(link: str) -> str:
-    """Return the path of a media file if a link leads to one, such as `/uploads/fog.png`, or
-    `../uploads/fog.png` in a file. Otherwise, return "".
-    """
+    """Return the path of a media file, such as `/uploads/fog.png` for `../uploads/fog.png`, or ""."""
     path = link if link.startswith("/") else "/" + link.lstrip("./")
     return path if path.startswith("/uploads/") and "/../" not in path else ""
 
 
 class _Cleaner(HTMLParser):
-    """Parser that writes the allowed elements to `out`, and closes every element."""
+    """Writes the allowed elements to `out` and closes every element."""
 
     def __init__(self, resolve: Resolve) -> None:
         super().__init__(convert_charrefs=True)
@@ -127,7 +120,6 @@ class _Cleaner(HTMLParser):
             self.out.append(escape(data, quote=False))
 
     def finish(self) -> str:
-        """Close all elements, and return the HTML."""
         self.close()
         self.out += [f"</{tag}>" for tag in reversed(self._open)]
         return "".join(self.out)
@@ -144,7 +136,7 @@ class _Cleaner(HTMLParser):
 
 
 def clean(html: str, resolve: Resolve) -> str:
-    """Return HTML that is safe to show on another page. All its links are absolute."""
+    """Return HTML that is safe to show on another page, with absolute links."""
     cleaner = _Cleaner(resolve)
     cleaner.feed(html)
     return cleaner.finish().strip()

@@ -1,4 +1,4 @@
-"""The items of a feed, as JSON documents that the content API would send to the public."""
+"""The items of a feed, rendered as the public sees the documents in the content API."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +24,8 @@ from server.service.publishing.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer
 
-MAX_TITLE_CHARS = 200  # for an item whose title comes from its summary
-# The attributes that an item uses by default, by key of `item`.
+MAX_TITLE_CHARS = 200  # for titles taken from the summary
+# default attributes, by key of `item`
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "summary": ("summary", "description", "excerpt", "abstract", "teaser", "lead"),
     "date": ("publishedOn", "publishDate", "pubDate", "date", "published"),
@@ -42,7 +42,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """A picture: its absolute URL, its media type, and its size in bytes."""
+    """A picture: absolute URL, media type, and size in bytes."""
 
     url: str
     mime: str
@@ -51,7 +51,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a feed. All texts except `content`, which is HTML, are plain text."""
+    """One item of a feed. `content` is HTML; all other texts are plain."""
 
     id: str
     address: str
@@ -66,9 +66,8 @@ class Item:
 
 
 def items_of(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return the items of a feed in order.
-
-    Raises the errors of the content API if the feed's filters or attributes are invalid.
+    """Return the items of a feed in order. Raises the errors of the content API if its settings are
+    invalid.
     """
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
@@ -117,7 +116,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the path of the attribute for each part of an item, by key of `item`."""
+    """Return the attribute path for each part of an item, by key of `item`."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), _content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -167,9 +166,7 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: Any, path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in a JSON document. There can be several if the path leads
-    through a list.
-    """
+    """Yield the values at an attribute path in a JSON document, which may lead through lists."""
     if isinstance(data, list):
         for entry in data:
             yield from _values(entry, path)
@@ -231,7 +228,7 @@ def _html(value: Any) -> str:
 
 
 def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:
-    """Yield the names of the authors at an attribute path. A related document is shown by its title."""
+    """Yield the names of the authors at an attribute path, or the titles of related documents."""
     target = _target_of(type_, path.split("."), schema)
     title = title_of(target) if target else None
     for value in _values(data, path):
@@ -241,7 +238,6 @@ def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) ->
 
 
 def _target_of(type_: Type, names: list[str], schema: Schema) -> Type | None:
-    """Return the content type or component to which a path of attributes leads, or None."""
     current: Type | None = type_
     for name in names:
         attribute = current.columns.get(name) if current else None
@@ -262,13 +258,12 @@ def _picture(data: Mapping[str, Any], names: Mapping[str, str], media_url: str) 
 
 
 def media_origin(settings: Settings, address: str) -> str:
-    """Return the URL that comes before `/uploads/` in the URLs of media files."""
     url = settings.urls.get(MEDIA_URL)
     pattern = url.pattern("") if url else None
     return pattern.rstrip("/") if pattern else origin_of(address)
 
 
 def _time(text: str) -> datetime:
-    """Parse a date or a timestamp of a document. A time without a time zone is in UTC."""
+    # A time without a time zone is in UTC.
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""Feeds in three formats: RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
+"""Feeds as RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from server.service.publishing.feed_items import Item, items_of
 from server.service.publishing.public_reader import PublicSite
 from server.service.publishing.xml import HEAD, element, legal, parent
 
-# The time of the last change to a feed without items.
+# last change of a feed without items
 _NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 _CONTENT_NS = "http://purl.org/rss/1.0/modules/content/"
 _DC_NS = "http://purl.org/dc/elements/1.1/"
@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A feed with its items, before it is written in a format. `url` is the feed's own URL."""
+    """A feed with its items, in no particular format. `url` is the feed's own URL."""
 
     title: str
     description: str
@@ -36,22 +36,20 @@ class Channel:
 
     @property
     def updated(self) -> datetime:
-        """The time of the last change to an item."""
         return max((item.updated for item in self.items), default=_NEVER)
 
 
 class FeedFormat(NamedTuple):
-    """A format of feeds: its media type, and the function that writes it."""
+    """A format of feeds: media type and writer."""
 
     media_type: str
     write: Callable[[Channel], str]
 
 
 def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
-    """Return the media type and the text of a feed in each format, by extension.
+    """Return the media type and text of a feed in each format, by extension.
 
-    Raises NotFoundError if there is no such feed, or if the public may not read any of its content types.
-    Raises the errors of the content API if the feed's settings are invalid.
+    Raises NotFoundError if it isn't public, and the errors of the content API if its settings are invalid.
     """
     feed = site.state.settings.feeds.get(name)
     if feed is None or not is_public(feed, site):
@@ -64,12 +62,11 @@ def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
 
 
 def is_public(feed: Feed, site: PublicSite) -> bool:
-    """Whether the public may find documents of at least one of the feed's content types."""
     return any(type_.singular in feed.types for type_ in site.types)
 
 
 def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
-    """Return a feed with its items. Its URL does not contain the extension yet."""
+    # The URL does not contain the extension yet.
     settings = site.state.settings
     link = feed.link or _home(feed, site)
     title = feed.title or settings.name
@@ -86,7 +83,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
 
 
 def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the home page of the site that shows the documents of the feed's first content type."""
+    """Return the home page of the site with the feed's documents."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):
@@ -210,7 +207,6 @@ def _without_empty(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value}
 
 
-# by extension
 FORMATS: Mapping[str, FeedFormat] = {
     "rss": FeedFormat("application/rss+xml; charset=utf-8", _rss),
     "atom": FeedFormat("application/atom+xml; charset=utf-8", _atom),

@@ -1,8 +1,4 @@
-"""What the public may find, which is all that feeds, sitemaps and redirects contain: published documents of
-the content types for which the role `public` has the permission `find`.
-
-They contain the same for every caller, so that a cache or a static export can hold them.
-"""
+"""What the public may find: published documents, for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,7 +25,6 @@ class PublicSite:
 
     @property
     def actor(self) -> Actor:
-        """The actor for requests without credentials."""
         return Actor("public", self.state.settings.roles["public"])
 
     @property
@@ -40,13 +35,12 @@ class PublicSite:
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]
 
     def locales(self, type_: Type) -> tuple[str, ...]:
-        """Return the locales that documents of a content type can have."""
         locales = self.state.settings.locales
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document that has a public URL, together with this URL. The order depends only
-        on the documents.
+        """Yield each published document with its public URL, in an order that depends only on the
+        documents.
         """
         for type_ in self.types:
             for locale in self.locales(type_):
@@ -57,5 +51,4 @@ class PublicSite:
                         yield document, address
 
     def address(self, document: Document) -> str | None:
-        """Return the public URL of a document, or None if it has none."""
         return address_of(document, self.state.settings, self.layout)

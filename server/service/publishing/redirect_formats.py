@@ -1,7 +1,6 @@
 """Redirects as configuration files for web servers and hosts (docs/redirects.md).
 
-Sources and targets are percent-encoded, so they contain no spaces, quotes, semicolons or line breaks. Some
-formats need decoded sources. These formats leave out sources with control characters.
+Percent-encoding keeps spaces, quotes, semicolons and line breaks out.
 """
 
 import json
@@ -18,9 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format: a description, whether a file can contain redirects from several hosts, and the function that
-    writes it. The function also returns the redirects that the format can't represent.
-    """
+    """A format for redirects. `write` also returns the redirects that it can't represent."""
 
     about: str
     several_hosts: bool
@@ -75,7 +72,7 @@ def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
         parameters = " ".join(part for part in query.split("&") if part)
         return f"{path} {parameters + ' ' if parameters else ''}{target} {STATUS}"
 
-    # The first rule that matches is used, so those with parameters come first.
+    # The first matching rule wins, so those with parameters come first.
     ordered = sorted(redirects, key=lambda redirect: ("?" not in redirect.source, redirect.source))
     lines, left = _lines(ordered, line)
     return "".join(f"{text}\n" for text in lines), left
@@ -84,7 +81,7 @@ def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 def _cloudflare(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     def line(redirect: Redirect) -> str | None:
         if "?" in redirect.source or urlsplit(redirect.origin).port:
-            return None  # Bulk Redirects match neither query strings nor ports.
+            return None  # Bulk Redirects match neither query strings nor ports
         return f"{redirect.origin}{redirect.source},{_encoded(redirect.target)},{STATUS}"
 
     lines, left = _lines(redirects, line)
@@ -152,10 +149,7 @@ def _htaccess(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 
 
 def _apache_pattern(text: str) -> str:
-    """Return a regular expression for a text, for use in quotes in Apache's configuration.
-
-    mod_rewrite does not support escaped quotes, so the expression contains their code instead.
-    """
+    # mod_rewrite does not support escaped quotes, so their code is used.
     return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
 
 

@@ -1,7 +1,5 @@
-"""Redirects from former addresses of documents to their current addresses (docs/redirects.md).
-
-A former address is an alias in the document's file, or an address that the document had in an earlier commit.
-All redirects lead directly to a current address, so there are no chains of redirects.
+"""Redirects from former addresses of documents (aliases, and addresses at earlier commits) to
+current ones.
 """
 
 import re
@@ -31,17 +29,15 @@ from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, decode, parse, positions_of, read_bytes
 
 MAX_ALIASES = 1000  # for one document
-MAX_LOOP = 20  # Longer loops are not recognized as loops. They are left out nevertheless.
-MAX_SHOWN_CHARS = 200  # for an alias in a message
+MAX_LOOP = 20  # longer loops are left out, too, but not recognized as loops
+MAX_SHOWN_CHARS = 200  # of an alias, in a message
 STATUS = 301
 _ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
 _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """A redirect from a former address. `source` is a percent-encoded path, with a query string if there is
-    one. `target` is a URL on any host, and `origin` is the host of the source.
-    """
+    """A redirect from a percent-encoded path (and query) on the host `origin` to a URL on any host."""
 
     origin: str
     source: str
@@ -64,19 +60,18 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RedirectList:
-    """All redirects of a site, sorted by source, and the problems in the files with aliases."""
+    """All redirects of a site, sorted by source, and the problems with aliases."""
 
     redirects: list[Redirect]
     problems: list[Problem]
 
     @property
     def origins(self) -> list[str]:
-        """The hosts of all sources."""
         return sorted({redirect.origin for redirect in self.redirects})
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file. `text` is the alias as written. `line` is its line in the file."""
+    """An alias in a document's file: `text` as written, and its line."""
 
     document: Document
     address: str
@@ -84,15 +79,12 @@ class Alias(NamedTuple):
     line: int | None
 
 
-Source = tuple[str, str]  # an origin, and a path with or without a query string
-Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written, each with its line
+Source = tuple[str, str]  # origin, and path with or without a query string
+Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written, with their lines
 
 
 class Redirects:
-    """The redirects of a site. Thread-safe.
-
-    The aliases in a file are read again only if the file has changed.
-    """
+    """The redirects of a site. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site
@@ -114,7 +106,7 @@ class Redirects:
         declared = list(self._declared(documents, commit))
         try:
             former = self._former.of(public.state, head, (d for d, _ in documents), public.types)
-        except GitError:  # The clone is damaged or incomplete. The aliases are still known.
+        except GitError:  # the clone is damaged or incomplete; the aliases are still known
             former = []
         return list_redirects(documents, declared, former)
 
@@ -153,7 +145,6 @@ class Redirects:
 
 
 def _public_keys(type_: Type) -> tuple[str, ...]:
-    """Return the keys that contain aliases, except those of private attributes."""
     attributes = type_.attributes
     return tuple(key for key in ALIAS_KEYS if key not in attributes or attributes[key].visible)
 
@@ -168,7 +159,7 @@ def _bytes(root: Path, path: str) -> bytes | None:
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield the aliases in a document's file as they are written, each with its line."""
+    """Yield the aliases in a document's file as written, each with its line."""
     positions: Positions = {}
     try:
         text = decode(data)
@@ -191,8 +182,9 @@ def read_aliases(
 
 
 def source_of(alias: Any, address: str) -> Source:
-    """Return the address that an alias of a document stands for. A relative alias is relative to the folder
-    of the document's address, as in Hugo. Raises ValueError with the reason if the alias is invalid.
+    """Return the address of an alias, which may be relative to the document's folder, as in Hugo.
+
+    Raises ValueError with the reason if it is invalid.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -216,19 +208,16 @@ def source_of(alias: Any, address: str) -> Source:
 
 
 def normalized(path: str) -> str:
-    """Return a decoded path in the form in which sources are compared: percent-encoded, without `.` and `..`,
-    and without a slash at the end.
-    """
+    """Percent-encode a decoded path without `.`, `..` and a final slash, for comparisons."""
     return quote(normpath("/" + path.lstrip("/")), safe="/")
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string. Characters that are already encoded stay as they are."""
+    """Percent-encode a query string, except what is encoded already."""
     return quote(query, safe="=&%+,.-_~")
 
 
 def source_of_address(address: str) -> Source:
-    """Return the address of a document in the form in which sources are compared."""
     _, _, path, query, _ = urlsplit(address)
     return origin_of(address), normalized(unquote(path)) + (f"?{encode_query(query)}" if query else "")
 
@@ -253,10 +242,9 @@ def list_redirects(
     declared: Iterable[Alias],
     former: Iterable[tuple[Document, str]],
 ) -> RedirectList:
-    """Return the redirects to the current addresses of documents.
+    """Return the redirects from aliases and former addresses (newest first) to current addresses.
 
-    `declared` are the aliases, and `former` are former addresses, newest first. An alias wins over a former
-    address. Aliases that contradict each other, or that are the address of a document, are problems.
+    Aliases win. Contradictory aliases are problems.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current)
@@ -279,7 +267,6 @@ def list_redirects(
 
 
 def _first_of_each(former: Iterable[tuple[Document, str]]) -> dict[str, Document]:
-    """Return the document that had each former address last."""
     found: dict[str, Document] = {}
     for document, address in former:
         found.setdefault(address, document)
@@ -312,7 +299,7 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    """Return where a source leads to. A document that redirects to itself counts only if no other does."""
+    """Return where a source leads to, preferably to a different address."""
     targets = [source_of_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 
@@ -329,8 +316,8 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Follow the redirects from `source` to `target` and on. Return the addresses of a loop that leads back
-    to `source`, or [] if there is none.
+    """Follow redirects from `source` via `target`. Return the addresses if they lead back to
+    `source`, or [].
     """
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:

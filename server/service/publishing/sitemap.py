@@ -1,7 +1,6 @@
-"""Sitemaps (https://www.sitemaps.org/protocol.html): all pages that show published documents.
+"""Sitemaps (https://www.sitemaps.org/protocol.html) of all pages that show published documents.
 
-A sitemap contains at most MAX_URLS addresses and MAX_BYTES bytes. A larger site has several sitemaps, and
-`/sitemap.xml` is their index.
+If there are several, `/sitemap.xml` is their index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +20,12 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 
 
 def part_name(number: int) -> str:
-    """Return the file name of one of several sitemaps. `number` counts from 1."""
+    """Return the file name of one of several sitemaps, counted from 1."""
     return f"sitemap-{number}.xml"
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, str]:
-    """Return the sitemaps by file name. The first one is NAME.
+    """Return the sitemaps by file name, beginning with NAME.
 
     Raises NotFoundError if no content type has public URLs.
     """
@@ -44,9 +43,7 @@ def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BY
 
 
 def _urls(site: PublicSite) -> Iterator[str]:
-    """Yield an element for each address, sorted by address. If two documents have the same address, it is
-    listed only once.
-    """
+    """Yield an element for each distinct address, sorted by address."""
     by_document: dict[tuple[str, str], list[tuple[Document, str]]] = {}
     by_address: dict[str, Document] = {}
     for document, address in site.documents():
@@ -60,9 +57,7 @@ def _urls(site: PublicSite) -> Iterator[str]:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document. The page in the default locale is also the page for readers
-    of all other languages.
-    """
+    """Yield a link for each locale of a document. The default locale also serves all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

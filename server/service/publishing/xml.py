@@ -1,4 +1,4 @@
-"""Writing of XML as text. All texts are escaped, and characters that XML does not allow are removed."""
+"""Writing of XML as escaped text, without the characters that XML does not allow."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def legal(text: str) -> str:
-    """Remove the characters that XML 1.0 does not allow, such as most control characters."""
+    """Remove the characters that XML 1.0 does not allow."""
     return _ILLEGAL.sub("", text)
 
 
