@@ -12,15 +12,11 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: the document in it, if the file could be parsed, and the problems found.
+    """Result of reading one file: its document, if it could be parsed, and the problems found.
 
-    - `digest` is the digest of the document file's bytes.
-    - `derived` contains createdAt and updatedAt as derived from git or the file system, for files that do not
-      set them.
-    - `beside` is the signature of the description file, if the entry is for a media file.
-
-    If the content of a media file is in a bucket, `path` is the path of the description, and `document.path`
-    is the path that the media file would have on disk.
+    `derived` contains createdAt and updatedAt for files that do not set them. `beside` is the signature of a
+    media file's description. For media in a bucket, `path` is the description's path, and `document.path` is
+    where the file would be on disk.
     """
 
     path: str
@@ -33,9 +29,7 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists but contains no valid document. Then the file's last valid document is
-        served.
-        """
+        """Whether the file contains no valid document. Then its last valid document is served."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 

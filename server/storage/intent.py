@@ -1,7 +1,5 @@
-"""Record of intent: the list of file changes that one write is about to make. It is stored before the first
-file is changed.
-
-After a crash, recovery uses the record to finish the write or roll it back.
+"""Record of intent: the file changes that a write is about to make. After a crash, recovery uses it to finish
+the write or roll it back.
 """
 
 import hashlib
@@ -15,12 +13,11 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent. `target` is the file's path, relative to the site.
+    """One file in a record of intent.
 
-    `before` and `after` are the file's marks (mtime, size, inode) before and after the write. A mark is None
-    if there is no file at that time. `aside` is the name of a file in the journal folder. It contains the new
-    file before the swap, and the old file after the swap. The digests of both contents are hexadecimal, or ""
-    if unknown.
+    `before` and `after` are its marks before and after the write, or None for no file. `aside` names a
+    journal file: the new file before the swap, and the old file after it. Digests are hexadecimal, or "" if
+    unknown.
     """
 
     target: str
@@ -35,9 +32,9 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of intent, which consists of the steps and their digest, to a new file. Raises OSError.
+    """Write a record of intent to a new file. Raises OSError.
 
-    If `synced` is set, wait until the file is on disk.
+    If `synced` is set, wait until it is on disk.
     """
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
@@ -48,7 +45,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record of intent. Return None if the record is incomplete or damaged."""
+    """Return the steps in a record of intent, or None if it is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -71,11 +68,10 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A new content for one file: either `data` or the content of the file `source`.
+    """New content for one file: `data`, the content of `source`, or neither to delete the file.
 
-    If both are None, the file is deleted. `before` is the signature that the file had when it was read, or
-    None if it did not exist. `read` is the content that was read, or None if that is unknown. When the file
-    is replaced, its signature and content must still be the same.
+    `before` and `read` are the file's signature and content when it was read. Both must be unchanged when the
+    file is replaced.
     """
 
     path: str
