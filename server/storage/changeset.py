@@ -56,7 +56,7 @@ class WorkingTree:
 class Changeset:
     """New contents of the files that one change will write.
 
-    The change is rejected if a file has changed since the changeset first read or checked it.
+    The change is rejected if a file that it writes or relies on has changed since it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,7 +70,7 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's new text, or its current text if the changeset does not change it.
+        """Return a file's new text, or its current text if it has no new one.
 
         Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
@@ -101,12 +101,12 @@ class Changeset:
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Reject the change if this file, which the change does not write, is changed before."""
+        """Reject the whole change if this file changes before the change is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`, only for checking that it has not changed."""
+        """Return a `Write` for each file passed to `rely_on`, only to check that it has not changed."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -161,7 +161,6 @@ class Changeset:
 
     @property
     def paths(self) -> set[str]:
-        """Return all files that were checked or read."""
         return set(self._signatures)
 
     def require_sound(self) -> None:

@@ -12,7 +12,6 @@ _DIGITS = 32
 
 
 def write_checked(path: Path, value: object) -> None:
-    """Write a value and its checksum to a file. Raises OSError."""
     replace_file(path, encode_checked(value))
 
 

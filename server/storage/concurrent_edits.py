@@ -24,16 +24,12 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file in the journal folder, ready to replace the file at `target`.
-
-    `before` and `after` are the marks of `target` before and after the replacement, or None for no file.
-    `aside` contains the new file before the swap, and the old file after it.
-    """
+    """A new file in the journal folder, ready to replace the file at `target`."""
 
     write: Write
     target: Path
-    aside: Path
-    before: FileMark | None
+    aside: Path  # the new file before the swap, and the old file after it
+    before: FileMark | None  # of the file at `target` before the swap; None for no file
     after: FileMark | None
 
     def check(self) -> None:
@@ -41,7 +37,6 @@ class StagedFile:
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether the file at `aside` is still the staged file."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
@@ -51,15 +46,11 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A completed swap of a new file with the old file.
-
-    `former` is the old file, kept open for a rollback, or None. `exact` means that `aside` is the old file
-    itself, not a link or copy.
-    """
+    """A completed swap of a new file with the old file."""
 
     step: StagedFile
-    former: Reader | None
-    exact: bool
+    former: Reader | None  # the old file, if it is kept open for a rollback
+    exact: bool  # The file at `aside` is the old file itself, not a link or copy.
 
     @property
     def holds_an_edit(self) -> bool:

@@ -1,4 +1,4 @@
-"""Text of document files: creates new text, and changes values in existing text without rewriting the rest."""
+"""Text of document files: creates new text, and changes values in existing text without rewriting it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,8 +26,8 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
     """Return the text for a new file with the given attribute values.
 
-    `body` is the attribute stored below the front matter. `matter` is the front matter's format, a key in
-    FRONT_MATTER. Raises ConflictError if the format can't represent a value.
+    `body` is the attribute stored below the front matter. `matter` is a key in FRONT_MATTER. Raises
+    ConflictError if the format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -133,7 +133,6 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """Return a file's text with changed values. `expand` replaces YAML aliases by copies of their values."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):

@@ -14,11 +14,8 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Link or copy `source` to `temporary`, and set the mode (permission bits).
-
-    `source` is kept, because the change may be retried after a rollback.
-    """
-    back_up(source, temporary)
+    """Link or copy `source` to `temporary`, and set the mode (permission bits)."""
+    back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
         with temporary.open("rb") as file:

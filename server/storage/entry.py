@@ -12,20 +12,15 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if it could be parsed, and the problems found.
+    """Result of reading one file: its document, if it could be parsed, and the problems found."""
 
-    `derived` contains createdAt and updatedAt for files that do not set them. `beside` is the signature of a
-    media file's description. For media in a bucket, `path` is the description's path, and `document.path` is
-    where the file would be on disk.
-    """
-
-    path: str
+    path: str  # for media in a bucket, the path of the description
     signature: Signature | None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
     digest: bytes = b""
-    derived: tuple[str, str] | None = None
-    beside: Signature | None = None
+    derived: tuple[str, str] | None = None  # createdAt and updatedAt, if the file does not set them
+    beside: Signature | None = None  # of a media file's description
 
     @property
     def broken(self) -> bool:

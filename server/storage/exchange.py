@@ -24,10 +24,10 @@ _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Replace the file at `target` with the file at `aside`, and move the old file to `aside`.
+    """Replace `target` with `aside`, and move the old file to `aside`.
 
-    `folder` is the open parent folder of `target`. Return False if the swap was not atomic; then `aside` is a
-    link to the old file or an earlier copy of it. Raises OSError.
+    `folder` is the open parent folder of `target`. Return False if the swap was not atomic. Then `aside` may
+    be only a copy of the old file. Raises OSError.
     """
     # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):

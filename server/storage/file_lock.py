@@ -14,10 +14,7 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on one file or folder, for use by one thread. `descriptor` is -1 while unlocked.
-
-    Two locks on the same path exclude each other, even in the same process.
-    """
+    """Exclusive lock on one file or folder, for use by one thread. `descriptor` is -1 while unlocked."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
@@ -26,7 +23,7 @@ class FileLock:
     def acquire(self, wait_s: float = 0.0) -> bool:
         """Try to acquire the lock for up to `wait_s` seconds. Return True on success.
 
-        Raises OSError if the path can't be opened, or if the file system does not support locks.
+        Raises OSError if the path can't be locked at all.
         """
         if self.descriptor >= 0:
             return True

@@ -1,4 +1,4 @@
-"""Search for all files in a site's folders. The files' signatures reveal changes without reading the files."""
+"""Search for all files in a site's folders. Their signatures reveal changes without reading the files."""
 
 import os
 import stat
@@ -28,17 +28,13 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Walk:
-    """Result of a search: the files' signatures by path, the problems, and the unreadable folders.
-
-    `links` maps each symbolic link to its target. If `is_summary` is set, `files` is empty, and only the sum
-    of `hashes` is computed.
-    """
+    """Result of a search: the files' signatures by path, the problems, and the unreadable folders."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    links: dict[str, str] = field(default_factory=dict)
-    is_summary: bool = False
+    links: dict[str, str] = field(default_factory=dict)  # each symbolic link and its target
+    is_summary: bool = False  # Only `hashes` is computed, not `files`.
     hashes: int = 0
 
     def add(self, path: str, found: Signature) -> None:
@@ -95,7 +91,6 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """Return the error for a path whose parent folder is actually a file."""
     return ConflictError(
         f"{path} can't be created, because part of its path is a file instead of a folder; move that "
         "file first"
@@ -235,10 +230,7 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Add all other paths that lead to the same files through symbolic links.
-
-    `links` maps each symbolic link to its target.
-    """
+    """Return the paths, and all others that lead to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}

@@ -45,7 +45,6 @@ def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[byt
 
 
 def forget_helper(process: subprocess.Popen[bytes]) -> None:
-    """Record that a helper has ended."""
     _helpers.running.discard(process)
 
 

@@ -37,7 +37,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file: the kernel's id, the machine's name, and the number of renewals."""
+    """Content of the lease file. `host` is the id of the machine's kernel."""
 
     host: str
     name: str
@@ -61,10 +61,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: acquire the lease if `is_wanted` is set, and release it at the end.
+        """Context manager: hold the lease if `is_wanted` is set.
 
-        Yields the method `renew`, which must be called regularly. Raises SetupError if another machine holds
-        the lease.
+        Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
         """
         if is_wanted:
             self.take()

@@ -13,18 +13,13 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent.
+    """One file in a record of intent."""
 
-    `before` and `after` are its marks before and after the write, or None for no file. `aside` names a
-    journal file: the new file before the swap, and the old file after it. Digests are hexadecimal, or "" if
-    unknown.
-    """
-
-    target: str
-    aside: str
-    before: FileMark | None
+    target: str  # relative to the site
+    aside: str  # file in the journal folder: the new file before the swap, and the old file after it
+    before: FileMark | None  # None for no file
     after: FileMark | None
-    before_digest: str = ""
+    before_digest: str = ""  # hexadecimal, or "" if unknown
     after_digest: str = ""
 
     def reversed(self) -> "Step":
@@ -70,15 +65,14 @@ def _digest(data: bytes) -> str:
 class Write:
     """New content for one file: `data`, the content of `source`, or neither to delete the file.
 
-    `before` and `read` are the file's signature and content when it was read. Both must be unchanged when the
-    file is replaced.
+    When the file is replaced, its signature `before` and content `read` must be unchanged.
     """
 
     path: str
     data: bytes | None
-    before: Signature | None
+    before: Signature | None  # None for a new file
     source: Path | None = None
-    read: bytes | None = None
+    read: bytes | None = None  # None if unknown
 
     @property
     def deletes(self) -> bool:

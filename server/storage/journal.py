@@ -93,7 +93,8 @@ class Journal:
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
         """Apply all writes or none. Requires the site's write lock.
 
-        `permit` is called before the first and after the last replacement. It can raise an ApiError to abort.
+        `permit` is called before the first and after the last replacement, and can raise an ApiError to
+        abort.
 
         Raises ConflictError if a file has changed since it was read, and StorageError if the disk fails.
         """
@@ -147,7 +148,6 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """Write the new content to a file in the journal folder, with the mode of the old file."""
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:

@@ -96,7 +96,6 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if an open file was reached through a symbolic link that is not allowed."""
     real = _real_path(descriptor, full)
     if real == full:
         return

@@ -139,7 +139,6 @@ def read_media(
 
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    """Return a media document with new `formats` (resized variants)."""
     return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 

@@ -39,13 +39,10 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Rule that decides which cached entries are valid under the current schema.
+    """Rule that decides which cached entries are valid under the current schema."""
 
-    `added` maps each usable content type to the values of new attributes, by position in the row. `claimant`
-    returns the content type of a path now, or is None if the schema has not changed.
-    """
-
-    added: Mapping[str, Mapping[int, Any]]
+    added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
+    # Returns the uid of the content type of a path. None if the schema has not changed.
     claimant: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
@@ -149,12 +146,11 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Prefix a block with its length, so that a file can contain several blocks."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the blocks in a file that were written with `frame`."""
+    """Yield the blocks that `frame` wrote to a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -165,8 +161,7 @@ EMPTY_BLOCK = pack(())
 class ParseCache:
     """Parse cache of one site: a file with blocks of entries. The last entry for a path counts.
 
-    `stamp` describes the current settings and schema. `usable` decides which entries under an older stamp are
-    still valid.
+    `usable` decides which entries are still valid that were stored under an older stamp.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -234,10 +229,6 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Read a stamp, and decide which entries after it are valid.
-
-        Raises ValueError if the stamp is damaged.
-        """
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)

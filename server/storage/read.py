@@ -30,8 +30,8 @@ def parse(
 ) -> dict[str, Tree]:
     """Parse a document file into one value per attribute. Raises SyntaxProblem.
 
-    `body` is the attribute stored below the front matter. The positions of values are stored in `positions`,
-    and repeated keys in `repeats`.
+    `body` is the attribute stored below the front matter. Positions and repeated keys are added to
+    `positions` and `repeats`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -70,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse a JSON, TOML or YAML file, depending on its extension. Raises SyntaxProblem.
 
-    Except for JSON, positions of values are stored in `positions`, and repeated keys in `repeats`.
+    Except for JSON, positions and repeated keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -125,7 +125,6 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    """Raise SyntaxProblem if a document file is empty."""
     # Probably half-written, or truncated by a crash. The next write would overwrite the document's values.
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)

@@ -46,7 +46,6 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be old files to delete."""
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:

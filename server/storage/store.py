@@ -60,7 +60,6 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """Return a copy of this store with a different source of timestamps."""
         other = copy(self)
         other.timestamps = timestamps
         return other
@@ -76,7 +75,7 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file for the path of its description. Return all other paths unchanged."""
+        """Return the media file that a description at `path` belongs to, or else `path` itself."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -147,8 +146,7 @@ class Store:
     ) -> Entry:
         """Return the document and problems for a media file.
 
-        `facts` contains an image's dimensions and resized variants. `described` and `beside` are the content
-        and the signature of the file's description.
+        `described` and `beside` are the content and the signature of its description.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()

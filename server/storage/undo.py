@@ -27,26 +27,20 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One file that a write replaced: its old text, and the digest of its new text.
-
-    `before` is None if the file did not exist.
-    """
+    """One file that a write replaced: its old text, and the digest of its new text."""
 
     path: str
-    before: str | None
+    before: str | None  # None if the file did not exist
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission that a write required, such as `article.update`. Its undo requires it, too.
-
-    If `draft` is set, it was required only for drafts.
-    """
+    """Permission that a write and its undo require, such as `article.update`."""
 
     uid: str
     verb: str
-    draft: bool
+    draft: bool  # The permission was required only for drafts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +59,7 @@ def digest(text: str | None) -> str:
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
     """Return the old contents of the files that will be written, and digests of the new contents.
 
-    Return () if an undo could not restore them: media, symbolic links, binary files, or more than
-    MAX_WRITE_BYTES. Raises OSError.
+    Return () if an undo could not restore them, for example media or large files. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -186,14 +179,11 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder that stores one write for undo.
-
-    `id` identifies the stored write, or is "" if the write can't be undone. `texts` contains the path, old
-    text and new text of each file.
-    """
+    """Recorder that stores one write for undo."""
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
+        # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
         self.id, self.texts = "", list[tuple[str, str | None, str | None]]()
         self.expires = datetime.now(UTC) + timedelta(seconds=RETENTION_S)
 

@@ -28,8 +28,7 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     """Return what to serve after a file was read again.
 
-    If the file is now invalid, or its values have not changed, this is `after` with the document from
-    `before`.
+    If it is now invalid or has the same values, the document from `before` is kept.
     """
     if before is None or before.document is None or after is None:
         return after

@@ -34,7 +34,7 @@ class WriteLock:
         try:
             with ExitStack() as held:
                 # The folder is locked, because the file may be read-only or deleted. While waiting for the
-                # folder, a writer locks the file, so that the last writer can't overtake it.
+                # folder, a writer locks the file, so the previous writer can't lock the folder again first.
                 with ExitStack() as turn:
                     refused = _acquire(FileLock(self.path), deadline, turn)
                     error = _acquire(FileLock(self.root, is_folder=True), deadline, held)
@@ -56,7 +56,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Store the number of writes. Requires the write lock. Raises OSError."""
+        """Store the number of writes. Requires the write lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)

@@ -1,5 +1,5 @@
-"""Client for an S3-compatible bucket, in which each object's key is derived from the hash of its content.
-Credentials come from the usual AWS_* environment variables, or else from the machine's role.
+"""Client for an S3-compatible bucket, whose object keys are derived from content hashes. Credentials come
+from the usual AWS_* environment variables, or else from the machine's role.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ class Listed:
 class Bucket:
     """Thread-safe client for the objects below the configured prefix. Each process needs its own client.
 
-    Methods raise BucketError if the bucket does not respond in time or rejects a request.
+    Methods raise BucketError if the bucket fails or does not respond in time.
     """
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
@@ -184,7 +184,6 @@ class Bucket:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return an object's upload time, or None if it does not exist."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -192,7 +191,6 @@ class Bucket:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects. Keys without an object are ignored."""
         with self._requesting():
             obstore.delete(self._store, list(keys))
 

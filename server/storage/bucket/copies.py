@@ -46,8 +46,8 @@ class Copies:
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
         """Open an object for reading. Download it from `source` if it is not cached.
 
-        `most` is the maximum cache size in bytes. Raises BucketError, BusyError if too many downloads are
-        waiting, and StorageError if the file can't be stored.
+        Raises BucketError, BusyError if too many downloads are waiting, and StorageError if the file can't be
+        stored.
         """
         file = self._kept(object_)
         if file is not None:
@@ -59,7 +59,7 @@ class Copies:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add an uploaded file to the cache as a hard link. `most` is the maximum cache size in bytes."""
+        """Add an uploaded file to the cache as a hard link. `most` is the cache's maximum size in bytes."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)

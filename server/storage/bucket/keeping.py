@@ -52,16 +52,12 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and their resized variants.
-
-    The variants are created in the folder `formats`. Uploads are added to the cache `copies`, which is
-    limited to `most` bytes.
-    """
+    """Uploader for media files and their resized variants. Uploads are added to the cache `copies`."""
 
     target: Target
-    formats: Path
+    formats: Path  # the folder in which variants are created
     copies: Copies | None = None
-    most: int = 0
+    most: int = 0  # maximum size of the cache in bytes
 
     def keep(self, source: Path, ending: str) -> StoredFile:
         """Upload a file with the extension `ending`. Return the data for the media file's description.

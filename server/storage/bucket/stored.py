@@ -27,7 +27,6 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """Return the key in the bucket, such as `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
@@ -96,10 +95,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file or its variant `format_`, or None if there is none.
-
-    `metadata` comes from `StoredFile.as_metadata`.
-    """
+    """Return the bucket object for a media file or its variant `format_`, or None if there is none."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -107,10 +103,7 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield the bucket objects for a media file and its variants.
-
-    `metadata` comes from `StoredFile.as_metadata`.
-    """
+    """Yield the bucket objects for a media file and its variants."""
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 

@@ -37,12 +37,11 @@ def make_commit(
 ) -> str:
     """Create a commit that changes `files` compared with its first parent. Return its id.
 
-    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete. Paths outside
-    the site begin with `../`.
+    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete.
 
-    Raises ConflictError if a path contains a symbolic link, a file blocks a folder, or a git filter applies.
-    Raises StorageError and GitError.
+    Raises ConflictError if a path can't be written or a git filter applies. Raises StorageError and GitError.
     """
+    # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
     deleted = {path for path, data in files.items() if data is None}
@@ -83,7 +82,6 @@ def _object(root: Path, file: Path) -> bytes:
 
 
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
-    """Raise ConflictError if a git filter, such as Git LFS, applies to one of the files."""
     if not paths or filter_names(root) == ():
         return
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:

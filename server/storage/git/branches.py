@@ -13,17 +13,14 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch, and the author of its last commit.
-
-    `authored` is in seconds since 1970. `worktree` is the folder in which the branch is checked out, or "".
-    """
+    """A branch, and the author of its last commit."""
 
     name: str
     commit: str
     author: str
     email: str
-    authored: int
-    worktree: str
+    authored: int  # in seconds since 1970
+    worktree: str  # the folder in which the branch is checked out, or ""
 
 
 def branches(root: Path) -> list[Branch]:
@@ -68,8 +65,7 @@ def is_branch_name(root: Path, name: str) -> bool:
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
 
-    Return False if the branch has moved, or if its name conflicts with another branch. `why` is the message
-    in git's reflog. Raises GitError.
+    Return False if the branch has moved, or if its name conflicts with another branch. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)

@@ -86,16 +86,13 @@ _NOISE = re.compile(
 
 
 class _Spent(threading.local):
-    """Time in seconds that a thread has waited for git commands."""
-
-    seconds = 0.0
+    seconds = 0.0  # that a thread has waited for git commands
 
 
 _spent = _Spent()
 
 
 def seconds_in_git() -> float:
-    """Return the seconds that this thread has spent waiting for git commands."""
     return _spent.seconds
 
 
@@ -107,7 +104,7 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command and return its output as text. For the rest, see `git_bytes`."""
+    """Run a git command and return its output as text, or None as in `git_bytes`. Raises GitError."""
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -121,14 +118,13 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command in the folder `root`. Return its output, or None if nothing was found (exit status
-    1).
+    """Run a git command in the folder `root`. Return its output, or None if it finds nothing (exit status 1).
 
-    Also return None if git is not installed or there is no readable repository. Raises GitError for other
-    failures, and GitSlowError after `seconds`.
+    Also return None if there is no git or no readable repository. Raises GitError for other failures, and
+    GitSlowError after `seconds`.
 
-    `index` is used instead of the repository's index. The configured `filters` do not run. If `into` is set,
-    the output is written to that file.
+    `index` replaces the repository's index. The configured `filters` do not run. If `into` is set, the output
+    is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -141,10 +137,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command and return its output as text. Raises GitError for any failure.
-
-    For the rest, see `git_bytes`.
-    """
+    """Run a git command and return its output as text. Raises GitError for any failure."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -157,10 +150,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command and return its output. Raises GitError for any failure.
-
-    For the rest, see `git_bytes`.
-    """
+    """Run a git command and return its output. Raises GitError for any failure."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")

@@ -85,25 +85,20 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new commit that is not on a branch yet. `commit` is "" if there was nothing to commit.
+    """A new commit that is not on a branch yet."""
 
-    `changed` contains the changed files, or is None if they may differ from the input. `at` is in seconds
-    since 1970.
-    """
-
-    commit: str = ""
-    changed: Tree | None = None
-    at: int | None = None
+    commit: str = ""  # "" if there was nothing to commit
+    changed: Tree | None = None  # None if the changed files may differ from the input
+    at: int | None = None  # in seconds since 1970
 
 
 # --- the contents ------------------------------------------------------------------------------------
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store new contents in git, and return the files that differ from HEAD. Raises CommitError.
+    """Store new contents in git, and return the files that the commit must change. Raises CommitError.
 
-    Omits ignored files, nested repositories, and files for which others have committed this write or a newer
-    version.
+    Omits unchanged and ignored files, and files that others have committed since.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -195,7 +190,7 @@ def quote_path(path: bytes) -> bytes:
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
     """Create a commit on top of `head`, with hooks and signature, without moving the branch.
 
-    Return its id, or "" if hooks have undone all changes. Raises CommitError if a hook rejects it.
+    Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -216,8 +211,7 @@ def rebase(
 ) -> str:
     """Create a prepared commit again on top of `head`, without running hooks again.
 
-    `by_git` means that `prepare_by_git` created it. Return the new id, or "" if `head` already contains the
-    changes.
+    Return the new id, or "" if `head` already contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)

@@ -50,7 +50,7 @@ class Pending:
 
 
 class CommitQueue:
-    """The commit queue of one site. `folder` is the site's folder .bifolio/.
+    """Queue of one site's uncommitted writes. `folder` is its folder .bifolio/.
 
     A write is staged before it changes files, and queued afterwards.
     """
@@ -83,7 +83,7 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager for the changes that a staged write makes to files.
+        """Context manager for the file changes of a staged write.
 
         Checks out the files in `beside` first. If the block fails, restores them and drops the write.
         """
@@ -133,9 +133,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: try for up to `seconds` to acquire the commit lock, and yield True on success.
+        """Context manager: try for up to `seconds` to become the only committing thread.
 
-        A thread that holds the lock can acquire it again.
+        Yields True on success. A thread can enter again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -170,10 +170,7 @@ class CommitQueue:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store the id of its commit.
-
-        `commit` is "" if there was nothing to commit.
-        """
+        """Remove a write from the queue, and store the id of its commit, or "" without a commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)

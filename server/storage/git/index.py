@@ -38,8 +38,7 @@ class LockedIndex:
     ) -> None:
         """Move the branch (or a detached HEAD) from `head` to a new commit, then replace the index.
 
-        `environment` sets the committer. `names` maps other refs to move to their new commits. Raises
-        CommitError if the branch has moved.
+        `names` maps other refs to their new commits. Raises CommitError if the branch has moved.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -85,7 +84,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 def wait_for_index(repository: Repository, deadline: float) -> None:
     """Wait until no git command locks the index.
 
-    Raises CommitError after the deadline, or at once if a killed command has probably left the lock.
+    Raises CommitError after the deadline, or at once if the lock is old.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -101,7 +100,7 @@ def may_be_left(folder: Path) -> bool:
 def remove_own_lock(repository: Repository) -> None:
     """Remove the locks on the index, HEAD and branches that a killed Bifolio process has left.
 
-    Raises CommitError if a branch lock is new, because git may still be moving the branch.
+    Raises CommitError if git may still be moving a branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):

@@ -24,30 +24,23 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. In a merge commit, only files that differ from all parents count.
+    """One file that a commit changed. In a merge, only files that differ from all parents count."""
 
-    `status` is a letter as in git: A, M, D, R (renamed from `before`), C or T. `alike` is a renamed file's
-    similarity in percent.
-    """
-
-    status: str
+    status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
     before: str = ""
-    alike: int = 100
+    alike: int = 100  # similarity of a renamed file in percent
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, with changes and paths relative to the site. Times are in seconds since 1970.
-
-    If it changes no files in the site, its author and message are empty.
-    """
+    """A commit, reduced to its changes in the site. Without any, its author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
     author: str
     email: str
-    authored: int
+    authored: int  # in seconds since 1970
     committed: int
     message: str
     changes: tuple[FileChange, ...] = ()
@@ -193,7 +186,6 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
 
 def _shallow_commits(root: Path) -> str:
-    """Return git's list of the oldest commits in a shallow clone, or "" if the clone is complete."""
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -202,7 +194,6 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse the output of `git log`. Files outside the folder `prefix` are omitted."""
     # For each commit: a header, then a status and one or two paths for each changed file.
     tokens = iter(output.split("\0"))
     head: list[str] = []
@@ -225,7 +216,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the parts of a change in the folder `prefix`, with the prefix removed from paths.
+    """Yield the effect of a change on the folder `prefix`.
 
     A file moved into the folder is added, and a file moved out of it is deleted.
     """

@@ -28,22 +28,18 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Result of a line merge with conflicts.
-
-    `ours`, `base` and `theirs` contain the merged text, with the lines in conflict from that version.
-    `common` omits these lines.
-    """
+    """Result of a line merge with conflicts, with the lines in conflict taken from each version."""
 
     ours: str
     base: str
     theirs: str
-    common: str
+    common: str  # without the lines in conflict
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
     """Merge two changed versions of a text line by line, and include the lines in conflict.
 
-    Return None if the merge takes too long, git is not installed, or a text can't be written to a file.
+    Return None if git is not installed or too slow, or if a text can't be written to a file.
     """
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
@@ -88,7 +84,6 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
 
 
 def _parts(output: str, size: int) -> Iterator[str | Region]:
-    """Yield the merged lines and the conflicts in the output of `git merge-file --diff3`."""
     markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
     collected: list[str] = [""]  # Merged lines, followed by the lines of ours, base and theirs in a conflict.
     for line in _LINE.findall(output):
@@ -106,7 +101,7 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
     """Merge a file exactly as git would, and write the result to `ours`. Return True without conflicts.
 
-    If git can't merge the file, for example because it is binary, `ours` stays as it is.
+    If git can't merge the file, `ours` stays as it is.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]

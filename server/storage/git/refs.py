@@ -71,7 +71,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 def find_commit(root: Path, name: str) -> str:
     """Return the id of the commit with a given name, or "" if there is no such commit.
 
-    Tries an id or its beginning, a tag, a local branch, a remote branch, and other git names, in this order.
+    Ids come first, then tags, local branches, remote branches, and other git names.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -83,7 +83,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def is_git_word(name: str) -> bool:
-    """Whether a name has a special meaning in git, such as HEAD or a full ref name."""
+    """Whether a name has a special meaning in git, such as HEAD."""
     return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
 
 

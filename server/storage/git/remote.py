@@ -139,10 +139,10 @@ def push(
 ) -> None:
     """Push a commit to a remote branch that is still at `expected`, or create it if that is "".
 
-    Set `follows` if the commit is known to descend from `expected`. Then this is not checked.
+    Set `follows` to skip the check that the commit descends from `expected`.
 
     Raises:
-    - RemoteMovedError if the branch is at a different commit, or would lose commits.
+    - RemoteMovedError if the branch has moved or would lose commits.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
     - RemoteLostError if it is unknown whether the commit arrived.
@@ -316,7 +316,6 @@ def _settings_mark(root: Path) -> object:
 # The cache saves 1.7 ms for each command that contacts a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether core.sshCommand is configured for a repository. `mark` is only a cache key."""
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     # Bifolio itself passes a value on the command line.
     return any(not line.startswith("command\t") for line in output.splitlines())

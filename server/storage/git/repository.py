@@ -31,15 +31,11 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of the repository that contains a site.
+    """Location of the repository that contains a site."""
 
-    `folder` contains HEAD and the index, and `common` the branches. They differ only in a `git worktree`.
-    `prefix` is the site's path in the working tree, with a trailing "/".
-    """
-
-    folder: Path
-    common: Path
-    prefix: str
+    folder: Path  # contains HEAD and the index
+    common: Path  # contains the branches; differs from `folder` only in a `git worktree`
+    prefix: str  # the site's path in the working tree, with a trailing "/"
 
 
 def location(root: Path) -> Location | None:
@@ -134,7 +130,7 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, which a running git command holds, or None if it does not exist."""
+    """Return the mark of index.lock, or None if no git command holds it."""
     return file_mark_of(folder / "index.lock")
 
 
@@ -235,10 +231,8 @@ class Repository:
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site to a path in the repository.
-
-    `prefix` is the site's path. Paths outside the site begin with `../`.
-    """
+    """Convert a path relative to the site to a path in the repository. `prefix` is the site's path."""
+    # Paths outside the site begin with `../`.
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 

@@ -21,21 +21,14 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The times of the first and last commit that changed each file, in seconds since 1970.
-
-    Covers `commit` and its ancestors, and follows renames. `changed` contains the files that differ from
-    `commit`.
-    """
+    """The times of the first and last commit that changed each file, in seconds since 1970."""
 
     commit: str = ""
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    changed: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file.
-
-        Without commits, these are `modified`, the file's mtime in seconds since 1970.
-        """
+        """Return createdAt and updatedAt for a file. Its mtime, `modified`, replaces unknown times."""
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -45,7 +38,7 @@ class CommitTimes:
     def modified(self, path: str, modified: float) -> float:
         """Return when a file last changed, in seconds since 1970.
 
-        This is the mtime, `modified`, if the last change has not been committed.
+        This is the mtime, `modified`, if the change is not committed.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]

@@ -169,7 +169,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     """Return the paths in the site that the commits have changed. Raises GitError.
 
-    For a merge, only paths that differ from all its parents are returned.
+    In a merge, only paths that differ from all its parents count.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -188,8 +188,7 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
     """Merge two changed versions of the text `base` line by line.
 
-    Return None if they conflict, the merge takes too long, or git is not installed. Line endings and the
-    final newline are merged separately.
+    Return None if they conflict, or if git is not installed or too slow.
     """
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))

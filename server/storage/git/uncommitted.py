@@ -1,9 +1,4 @@
-"""Search for files that differ from the last commit.
-
-git reads each file whose size or times differ from those in its index. After a site was copied to another
-folder, the times of all files differ, so git reads all files and updates the times in the index. This updated
-index is cached for the next start.
-"""
+"""Search for files that differ from the last commit."""
 
 import os
 import shutil
@@ -39,8 +34,7 @@ def changed_paths(
 ) -> frozenset[str]:
     """Return those of the `paths`, by default all tracked files, that differ from the last commit.
 
-    Return an empty set if there is no commit or index, or if a filter can't be disabled. The index with
-    updated times is cached in the folder `cache`. Raises GitError.
+    Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -63,8 +57,8 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    """Return the path for caching an index with updated times, or None if it can't be cached."""
-    # Any working tree can use it, because git ignores entries of files with other times.
+    # After a site was copied, the times of all files differ, so git reads all files. The cached index saves
+    # that. Any working tree can use it, because git ignores entries of files with other times.
     mark = file_mark_of(index)
     if cache is None or mark is None:
         return None

@@ -21,15 +21,11 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The versions of a file that a write replaced.
+    """The versions of a file that a write replaced."""
 
-    `commit` was checked out at the time, or is "" if unknown. `digests` are those of earlier versions, and
-    `later` those of versions that Bifolio has written afterwards.
-    """
-
-    commit: str
-    digests: Collection[str] = ()
-    later: Collection[str] = ()
+    commit: str  # that was checked out at the time, or "" if unknown
+    digests: Collection[str] = ()  # of earlier versions
+    later: Collection[str] = ()  # of versions that Bifolio has written afterwards
 
 
 class ByOthers(Enum):
@@ -70,7 +66,6 @@ def committed_by_others(
 
 
 def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:
-    """Return the digests that a file's version in a commit can have had on disk."""
     if version is None:
         return {MISSING}
     name, digests = f"{commit}:{repository.full(path)}", set[str]()

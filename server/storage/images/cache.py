@@ -1,4 +1,4 @@
-"""Cache of each image's dimensions, hash and resized variants (formats), so that images are read only once."""
+"""Cache of each image's dimensions, hash and resized variants (formats), so each is read only once."""
 
 import os
 import posixpath
@@ -46,13 +46,10 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The dimensions of an image, or None for other files, and the key of its resized variants.
-
-    `key` is "" if the image needs no variants or can't be resized.
-    """
+    """The dimensions of an image, or None for other files, and the key of its resized variants."""
 
     size: ImageSize | None
-    key: str
+    key: str  # "" if the image needs no variants or can't be resized
 
 
 NO_PICTURE = Picture(None, "")
@@ -170,7 +167,7 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are discarded and will be created again.
+        A damaged file discards all variants of the image. They will be created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -192,14 +189,10 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete resized variants that were not used for a long time. Return for how many images.
-
-        `files` contains the site's media.
-        """
+        """Delete resized variants that were not used for a long time. Return for how many images."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key of an image's variants, or the last known key if the image can't be read now."""
         key = self._look(inside)[1]
         cached = self._known.get(inside)
         return key or (cached[2] if cached else "")
@@ -232,7 +225,6 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return the result of `read_ahead`, or else measure and hash the image now."""
         with self._lock:  # A mark is used as the key, because creating a hard link changes the signature.
             cached = self._read_ahead.get(mark)
         if cached and cached[0] == ending.lower() and time.monotonic() - cached[2] < READ_AHEAD_TTL_S:

@@ -59,7 +59,7 @@ def key_of(file: IO[bytes]) -> str:
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
     """Return an image's resized variants as in the API, or None if they have not been created yet.
 
-    `key` is the image's hash, and `inside` its path relative to content/uploads/.
+    `inside` is the image's path relative to content/uploads/.
     """
     try:
         return described_formats(read_record(folder, key), inside)
@@ -94,10 +94,7 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert data about resized variants to the API's `formats`.
-
-    `inside` is the image's path relative to content/uploads/.
-    """
+    """Convert data about resized variants to the API's `formats`."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 

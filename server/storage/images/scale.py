@@ -2,8 +2,8 @@
 
     python -m server.storage.images.scale FOLDER ENDING PIXELS < IMAGE
 
-Writes the variants to FOLDER and prints their dimensions as JSON. Rejects images with more than PIXELS
-pixels. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
+Writes the variants to FOLDER and prints their dimensions as JSON. PIXELS is the largest size that is
+accepted. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
 """
 
 import json
@@ -32,8 +32,7 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
     """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    Raises OSError if the file is not an image or has more than `most` pixels. For a damaged file, Pillow may
-    raise any exception.
+    Raises OSError, or any exception from Pillow, if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
     made = {}

@@ -25,7 +25,7 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Raised to stop the parser after the `svg` tag, or if the file can't be an SVG drawing."""
+    """Raised to stop the parser."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
