@@ -14,19 +14,19 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """Interface to the files that a change is based on: either a working tree or the files in a commit."""
+    """Interface to the files that a change is based on: a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature, or None if the file is missing. Raises OSError."""
+        """Return a file's signature, or None if it is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content, and the signature that the file had when it was read. Raises OSError."""
+        """Return a file's content, and its signature at that time. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether `path` can't be created because one of its parent folders is actually a file."""
+        """Whether a parent folder of `path` is actually a file."""
 
     def listed(self, folders: Iterable[str]) -> Iterable[str]:
-        """Return the paths of all files in the given folders and their subfolders."""
+        """Return all files in the given folders and their subfolders."""
 
 
 class WorkingTree:
@@ -54,17 +54,13 @@ class WorkingTree:
 
 
 class Changeset:
-    """The new contents of the files that one change will write. Nothing is written yet. Each existing file is
-    read at most once.
+    """New contents of the files that one change will write.
 
-    The changeset stores the signature of every file that it checks or reads. If a file that the change writes
-    or relies on has a different signature when the change is written, the change is rejected.
+    The change is rejected if a file that it writes or relies on has changed since it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
-        """Create an empty changeset based on `files`, by default the site's files on disk."""
-        # The path must be absolute and without links. Otherwise each file would be treated as a symbolic
-        # link.
+        # Otherwise each file would be treated as a symbolic link.
         self.root = root.resolve()
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
@@ -74,10 +70,9 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return the text of a file: the new text from this changeset if there is one, or else the text on
-        disk.
+        """Return a file's new text, or its current text if it has no new one.
 
-        Raises ConflictError if the file is missing or not UTF-8. Raises StorageError if it can't be read.
+        Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -99,29 +94,19 @@ class Changeset:
         return path in self._sources or self._signature(path) is not None
 
     def listed(self, folders: Iterable[str]) -> set[str]:
-        """Return the paths of the files on which this changeset is based, in the given folders and their
-        subfolders.
-        """
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature that a file had when this changeset first checked it, or None if the file was
-        missing.
-        """
+        """Return a file's signature when it was first checked, or None if it was missing."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the whole change fail if the file at `path` is changed before the change is written.
-
-        Callers use this for a file that the change depends on but does not write.
-        """
+        """Reject the whole change if this file changes before the change is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` object for each file passed to `rely_on`. The caller uses these objects only to
-        check whether the files have changed, and does not write them.
-        """
+        """Return a `Write` for each file passed to `rely_on`, only to check that it has not changed."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -131,9 +116,9 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Use the content of another file, `source`, as the new content of the file at `path`.
+        """Use the content of `source` as the new content of the file at `path`.
 
-        The caller may delete `source` once the changeset has been written.
+        `source` must exist until the changeset has been written.
         """
         self._signature(path)
         self._sources[path] = source
@@ -154,9 +139,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes from an earlier changeset. The signatures that the earlier changeset stored are
-        added, too, and are not read again from disk.
-        """
+        """Add the writes of an earlier changeset, with the signatures that it stored."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -178,14 +161,12 @@ class Changeset:
 
     @property
     def paths(self) -> set[str]:
-        """Return the paths of all files that this changeset has checked or read."""
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Check that the new files can be written, and that Bifolio can read them again.
+        """Raise PayloadTooLargeError if a new text is too large to be read again.
 
-        Raises PayloadTooLargeError if a new text exceeds the limits for reading. Raises ConflictError if a
-        parent folder of a new file is actually a file.
+        Raises ConflictError if a new file's parent folder is actually a file.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)
@@ -194,9 +175,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return one `Write` object for each file that must be written or deleted. Files whose text stays the
-        same are omitted.
-        """
+        """Return a `Write` for each file to write or delete. Unchanged texts are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

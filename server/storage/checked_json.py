@@ -12,17 +12,15 @@ _DIGITS = 32
 
 
 def write_checked(path: Path, value: object) -> None:
-    """Write a value and its checksum to the file at `path` as JSON. Raises OSError."""
     replace_file(path, encode_checked(value))
 
 
 def encode_checked(value: object) -> bytes:
-    """Serialize a value and its checksum as JSON."""
     return json.dumps({_SUM: _checksum(value), _VALUE: value}).encode()
 
 
 def read_checked(path: Path) -> Any:
-    """Return the value in a file that `write_checked` wrote.
+    """Read a value that `write_checked` wrote.
 
     Raises OSError if the file is missing, and ValueError if it is damaged.
     """

@@ -1,9 +1,5 @@
-"""Atomic replacement of files that other programs may be editing.
-
-First, the new file and the old file are swapped. Then the old file is compared with the version on which the
-change was based. If another program has saved the file in between, or is waiting to open it, the swap is
-rolled back and the request fails with status 409. The system calls are in `storage.exchange`. The module
-`storage.replaced` stores the old files for a while.
+"""Atomic replacement of files that other programs may be editing. The old file is checked after the swap, and
+the swap is rolled back if the file was edited.
 """
 
 import errno
@@ -22,69 +18,51 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-# The old files stay open, so that a rollback is possible even if .bifolio/ is deleted. This is the maximum
-# number of files that are open for this purpose.
+# Old files that stay open for a rollback, in case .bifolio/ is deleted.
 _MAX_OPEN_FILES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file that was written to the journal folder and is ready to replace the file at `target`.
-
-    `before` and `after` are the marks (mtime, size, inode) of the file at `target` before and after the
-    replacement. A mark is None if there is no file at that time. `aside` is a path in the journal folder. It
-    contains the new file before the swap, and the old file after the swap.
-    """
+    """A new file in the journal folder, ready to replace the file at `target`."""
 
     write: Write
     target: Path
-    aside: Path
-    before: FileMark | None
+    aside: Path  # the new file before the swap, and the old file after it
+    before: FileMark | None  # of the file at `target` before the swap; None for no file
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether the file at `aside` is still the staged file, without changes."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
-        """Return this write as a step for the record of intent, with paths relative to `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One completed swap of a new file with the old file.
-
-    `former` is the old file, which is kept open for a possible rollback. To limit the number of open files,
-    only the first _MAX_OPEN_FILES swaps of a change keep it open. For later swaps, `former` is None. `exact`
-    means that the file at `aside` is the old file itself. Otherwise it is a second link to the old file, or a
-    copy made just before the swap.
-    """
+    """A completed swap of a new file with the old file."""
 
     step: StagedFile
-    former: Reader | None
-    exact: bool
+    former: Reader | None  # the old file, if it is kept open for a rollback
+    exact: bool  # The file at `aside` is the old file itself, not a link or copy.
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether another program replaced the file at `target` just before the swap.
-
-        If so, the swap moved that program's file to `aside` instead of the old file.
-        """
+        """Whether `aside` contains another program's edit, saved just before the swap."""
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap a staged file with the file at its target path, and append the result to `done`.
+    """Swap a staged file with its target, and append the result to `done`.
 
-    The old file stays open until `open_files` is closed. Raises ConflictError if another program has edited
-    the file.
+    The old file stays open until `open_files` is closed. Raises ConflictError if the target was edited.
     """
     step.check()  # Check before opening the folder, which may have been deleted, too.
     with open_folder(step.target.parent) as folder:
@@ -113,9 +91,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if the old file was edited during the swap by a program that already had the file
-    open.
-    """
+    """Raise ConflictError if a program that had the old file open edited it during the swap."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -124,9 +100,9 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target path, or, for a deletion, move the target file to `aside`.
+    """Move the staged file to its target, or a deleted target to `aside`.
 
-    Return whether the file at `aside` is now the old file itself, not a copy or link.
+    Return True if `aside` is now the old file itself.
     """
     with naming(step.target):
         if step.after is None:
@@ -139,9 +115,7 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: if the block raises an OSError that names the temporary file, raise the same error
-    with the name of the target file instead.
-    """
+    """Context manager: in an OSError, name the target file instead of the temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers need the original name.
@@ -153,13 +127,12 @@ def naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Put the old file back at its target path, unless another program has edited the new file.
+    """Restore the old file, unless another program has edited the new file.
 
-    If both files were edited, the edit at the target path stays there, and the other file is moved to
-    unsaved/. The files are not swapped again in that case, because this could displace a third edit.
+    If the old file was edited, too, that edit is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
-    if link_mark(target) != step.after:
+    if link_mark(target) != step.after:  # Swapping the files again could displace a third edit.
         if replacement.holds_an_edit:
             recovery.replaced.put_aside(step.aside, step.write.path)
         return
@@ -177,7 +150,6 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
-    """Restore the old file from the open file `former`. This is needed if the journal folder was deleted."""
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)
     elif replacement.former:
@@ -186,10 +158,9 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark that the file at `target` must still have when the write replaces the file.
+    """Return the mark that the file at `target` must have when it is replaced.
 
-    Raises ConflictError if the file's signature has changed since the file was read. If the write deletes a
-    symbolic link, return the mark of the link itself, because the file that the link points to may change.
+    Raises ConflictError if the file has changed since it was read.
     """
     try:
         itself = os.lstat(target)
@@ -199,6 +170,7 @@ def expected_mark(write: Write, target: Path) -> FileMark | None:
     except NotADirectoryError as error:
         raise below_file(write.path) from error
     _require_unchanged(write.path, target, write.before and write.before[:3], mark)
+    # The file behind a deleted link may change.
     return file_mark(itself) if write.deletes and itself else mark
 
 
@@ -210,10 +182,9 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return the mode (permission bits) of a file. If `follow` is False, return the mode of a symbolic link
-    itself.
+    """Return a file's mode (permission bits).
 
-    Raises ConflictError and OSError.
+    Raises OSError, and ConflictError if the file was removed.
     """
     try:
         return os.stat(target, follow_symlinks=follow).st_mode

@@ -1,10 +1,4 @@
-"""Text of document files: creates the text for new files, and changes values in existing text without
-rewriting the rest.
-
-After an edit, the text is parsed again and compared with the expected values. The values can differ, for
-example if several attributes share a value through a YAML anchor. In this case, each attribute gets its own
-full copy of the shared value. If the values still differ, the change is rejected.
-"""
+"""Text of document files: creates new text, and changes values in existing text without rewriting it."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,11 +24,10 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text for a new file at `path` that contains the values in `trees`, by attribute name.
+    """Return the text for a new file with the given attribute values.
 
-    `body` is the name of the attribute that is stored below the front matter of a Markdown file. `matter` is
-    the format of the front matter, a key in FRONT_MATTER. Raises ConflictError for a value that the format
-    can't represent.
+    `body` is the attribute stored below the front matter. `matter` is a key in FRONT_MATTER. Raises
+    ConflictError if the format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -51,7 +44,7 @@ def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatt
     text = trees.get(body) if body else None
     if body in trees and text is None:  # If the file had no body, the attribute's default would be used.
         matter[str(body)] = None
-    if body and isinstance(text, str) and _only_in_matter(text):
+    if body and isinstance(text, str) and _must_be_in_matter(text):
         matter[body] = text
         text = None
     if handler is frontmatter.TOML:
@@ -74,19 +67,19 @@ def _no_null(path: str) -> Iterator[None]:
         ) from error
 
 
+# As the new value of the body, this writes an explicit null, and None removes the body.
 WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return the text of a file after some attributes were changed. `changes` maps each attribute's name to
-    its new value, or to REMOVE if the attribute is to be removed.
+    """Return a file's text with changed attributes. The value REMOVE removes an attribute.
 
-    `body` is the name of the attribute that is stored below the front matter of a Markdown file. For this
-    attribute, None also removes the value, and WRITTEN_NULL writes an explicit null to the front matter.
-    Raises ConflictError if the text can't be changed without affecting other values.
+    `body` is the attribute stored below the front matter. Raises ConflictError if the text can't be changed
+    without affecting other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
+    # With a shared YAML anchor, the first attempt may change other attributes, too.
     for attempt in (_edit, _edit_expanded):
         with _no_null(path):
             edited = attempt(path, text, body, dict(changes))
@@ -99,10 +92,9 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return the text of a file in which each of the given keys occurs only once.
+    """Return a file's text in which only the last occurrence of each given key remains.
 
-    Only the last occurrence of each key is kept, because parsers use the last one. Raises ConflictError if
-    the removal would change other values, for example through aliases.
+    Raises ConflictError if this would change other values, for example through aliases.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -141,10 +133,6 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """Return a file's text with changed values.
-
-    If `expand` is set, each YAML alias is replaced by a full copy of the value that it refers to.
-    """
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
@@ -174,26 +162,23 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
     return opening + matter + closing + rest
 
 
-def _only_in_matter(text: str) -> bool:
-    """Whether a text must be stored as a value in the front matter, not below it.
-
-    This is the case for an empty text and for a text with git conflict markers.
-    """
+def _must_be_in_matter(text: str) -> bool:
+    # Below the front matter, these would be read as no text, and as a conflict.
     return text == "" or has_conflict(text)
 
 
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter after the value of the attribute `body` was changed.
+    """Return the text below the front matter with the new value of `body`.
 
-    The new value is removed from `changes`, unless it must be stored in the front matter.
+    The value is removed from `changes`, unless it must be stored in the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None
         return ""
-    if not isinstance(new, str) or _only_in_matter(new):
+    if not isinstance(new, str) or _must_be_in_matter(new):
         if isinstance(new, str) or body in tree:
             changes[body] = new
         return ""

@@ -1,6 +1,4 @@
-"""File operations that survive a crash. After a crash, each file contains either its old or its new content,
-but no mixture.
-"""
+"""File operations that survive a crash: each file contains its old or its new content, never a mixture."""
 
 import errno
 import os
@@ -16,12 +14,8 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create the file `temporary` with the content of `source`, and set the mode (permission bits) of
-    `temporary`. `temporary` is a hard link to `source` if possible, or else a copy.
-
-    `source` is not deleted, because the change may be retried after a rollback. The caller deletes it later.
-    """
-    back_up(source, temporary)
+    """Link or copy `source` to `temporary`, and set the mode (permission bits)."""
+    back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
         with temporary.open("rb") as file:
@@ -30,9 +24,9 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to the new file `temporary`, and set its mode (permission bits).
+    """Write a new file with the given mode (permission bits).
 
-    If that fails, the incomplete file is deleted, and OSError is raised.
+    On failure, the incomplete file is deleted.
     """
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -49,12 +43,8 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the mode (permission bits) that new files have by default. To determine it, create a file at
-    `path` and delete the file again.
-
-    The umask is not read directly, because a process can read its umask only by changing it. That would
-    affect files that other threads create at the same time.
-    """
+    """Return the default mode (permission bits) of new files, by creating and deleting one at `path`."""
+    # A process can read its umask only by changing it, which affects its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         return stat.S_IMODE(os.fstat(descriptor).st_mode)
@@ -64,7 +54,7 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace the content of a cache file atomically, but without waiting until it is on disk.
+    """Replace a cache file atomically, without waiting until it is on disk.
 
     If this raises OSError, the old file is unchanged.
     """
@@ -79,9 +69,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file atomically, unless a file exists at `path`. Only the owner can read the new file. An
-    existing file is not changed.
-    """
+    """Create a file that only its owner can read, unless a file already exists at `path`."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -94,7 +82,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace the content of a file, and wait until it is on disk. Only the owner can read the new file."""
+    """Replace a file, and wait until it is on disk. Only its owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -117,10 +105,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a backup of a file or symbolic link at the path `backup`.
-
-    The backup is a hard link to the original if possible, or else a copy.
-    """
+    """Create a hard link to a file or symbolic link, or else a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -128,10 +113,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename the file `temporary` to `name` in the open folder `folder`.
-
-    If they are on different file systems, the file is copied.
-    """
+    """Rename a file to `name` in the open folder `folder`, or copy it across file systems."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -143,7 +125,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file to the file `name` in the open folder `folder`, atomically."""
+    """Copy an open file atomically to `name` in the open folder `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -160,7 +142,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create a folder and its missing parent folders, and sync them to disk.
+    """Create a folder and its missing parents, and sync them to disk.
 
     Return the new folders, outermost first.
     """
@@ -175,9 +157,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's directory entries to disk. Otherwise a crash could undo the renaming of files in the
-    folder.
-    """
+    """Sync a folder to disk. Otherwise a crash could undo renames in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

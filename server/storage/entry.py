@@ -12,30 +12,19 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: the document in it, if the file could be parsed, and the problems found.
+    """Result of reading one file: its document, if it could be parsed, and the problems found."""
 
-    - `digest` is the digest of the document file's bytes.
-    - `derived` contains createdAt and updatedAt as derived from git or the file system, for files that do not
-      set them.
-    - `beside` is the signature of the description file, if the entry is for a media file.
-
-    If the content of a media file is in a bucket, `path` is the path of the description, and `document.path`
-    is the path that the media file would have on disk.
-    """
-
-    path: str
+    path: str  # for media in a bucket, the path of the description
     signature: Signature | None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
     digest: bytes = b""
-    derived: tuple[str, str] | None = None
-    beside: Signature | None = None
+    derived: tuple[str, str] | None = None  # createdAt and updatedAt, if the file does not set them
+    beside: Signature | None = None  # of a media file's description
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists but contains no valid document. Then the file's last valid document is
-        served.
-        """
+        """Whether the file contains no valid document. Then its last valid document is served."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 

@@ -1,9 +1,4 @@
-"""System calls that replace a file and preserve the old file, so that the old file can be compared later.
-
-Another program may save a file between the last check and the replacement. Therefore renameat2 swaps the new
-file and the old file atomically, and the old file is checked after the swap. If renameat2 is not available,
-the old file first gets a second name (a hard link). Then the new file is renamed to the target.
-"""
+"""System calls that replace a file and preserve the old one, to detect edits that were saved just before."""
 
 import ctypes
 import errno
@@ -29,11 +24,10 @@ _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Replace the file at `target` with the file at `aside`, and move the old file to `aside`.
+    """Replace `target` with `aside`, and move the old file to `aside`.
 
-    `folder` is the open folder that contains `target`. Return whether the swap was atomic. If the system does
-    not support an atomic swap, `aside` becomes a second link to the old file, or a copy that was made just
-    before the replacement. Raises OSError.
+    `folder` is the open parent folder of `target`. Return False if the swap was not atomic. Then `aside` may
+    be only a copy of the old file. Raises OSError.
     """
     # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
@@ -47,10 +41,9 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Move the file at `aside` to the unused path `target`. `folder` is the open folder that contains
-    `target`.
+    """Move `aside` to `target`, an unused path in the open folder `folder`.
 
-    Raises FileExistsError if there is already a file at `target`. Raises OSError.
+    Raises FileExistsError if a file already exists there.
     """
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
@@ -64,9 +57,9 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move the file at `target` to `aside`. `folder` is the open folder that contains `target`.
+    """Move `target`, a file in the open folder `folder`, to `aside`.
 
-    Return False if the file had to be copied because `aside` is on a different file system.
+    Return False if `aside` is on a different file system, so the file was copied.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -80,12 +73,7 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file that is open for reading. On Linux, the reader can detect whether another program is writing to
-    the file in place.
-
-    To do so, the reader acquires a lease on the file from the kernel. If another program then opens the file
-    for writing, that program has to wait until `release` is called or the file is closed.
-    """
+    """A file opened for reading. On Linux, a kernel lease detects programs that write to it in place."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -100,7 +88,6 @@ class Reader:
         return self.file.read()
 
     def has_bytes(self, data: bytes | None) -> bool:
-        """Whether the file contains exactly the bytes `data`. If `data` is None, return True."""
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
@@ -118,29 +105,21 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether another program has tried to open the file for writing since the lease was acquired.
-
-        That program is either still waiting or has already opened the file, because the kernel ends a lease
-        after a timeout.
-        """
+        """Whether another program has tried to open the file for writing since `hold`."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
-        """Release the lease, so that other programs can open the file for writing."""
         if self._held:
             self._held = False
             with suppress(OSError):
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease on the file. The kernel grants it only if no program has the file open for writing.
-
-        Return 0 for success, or else the errno. When another program opens the file, this process receives
-        the signal SIGURG, which has no effect.
-        """
+        """Request a lease. Return 0 for success, or else the errno."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
+            # Another program that opens the file sends this signal, which has no effect.
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:
@@ -149,7 +128,7 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file for reading. It stays open until `held` is closed.
+    """Open a regular file for reading, until `held` is closed.
 
     Return None for a symbolic link, a special file, or a file that can't be read.
     """
@@ -162,24 +141,21 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file or symbolic link still has the mark `before` and the content `data`, and no program has
-    the file open for writing.
+    """Whether a file still has this mark and content, and no program has it open for writing.
 
-    The bytes are compared because an edit within the same clock tick may leave size and mtime unchanged. If
-    `data` is None, the bytes are not compared.
+    If `data` is None, the content is not compared.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
         if reader is None:
             return link_mark(path) == before
+        # An edit within the same clock tick may leave size and mtime unchanged.
         is_same = reader.hold() and reader.mark == before and reader.has_bytes(data)
         return is_same and not reader.has_waiting_writer
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename a file with the system call renameat2 and the given `flags`. Return False if the system does not
-    support it. Raises OSError.
-    """
+    """Rename a file with renameat2. Return False if it is not supported. Raises OSError."""
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

@@ -1,6 +1,5 @@
-"""Exclusive lock on a file or folder, between threads and between processes.
-
-If a process dies, the kernel releases its lock. Child processes do not inherit the lock when they are forked.
+"""Exclusive lock on a file or folder, between threads and processes. If a process dies, the kernel releases
+its lock.
 """
 
 import fcntl
@@ -15,24 +14,16 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on one file or folder. Two FileLock objects for the same path exclude each other, even
-    in the same process.
-
-    A FileLock object must be used by only one thread. Its `descriptor` is -1 while it is not locked.
-    """
+    """Exclusive lock on one file or folder, for use by one thread. `descriptor` is -1 while unlocked."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Create a lock on `path`, which is not acquired yet.
-
-        When the lock is acquired, a missing file is created, but a missing folder is not.
-        """
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Try for up to `wait_s` seconds to acquire the lock. Return whether it was acquired.
+        """Try to acquire the lock for up to `wait_s` seconds. Return True on success.
 
-        Raises OSError if the path can't be opened, or if the file system does not support locks.
+        Raises OSError if the path can't be locked at all.
         """
         if self.descriptor >= 0:
             return True
@@ -58,10 +49,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file descriptor without unlocking the file.
-
-        If other processes have inherited the file descriptor, they still hold the lock.
-        """
+        """Close the file descriptor, but leave the lock to processes that have inherited the descriptor."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -69,8 +57,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: try for up to `wait_s` seconds to acquire the lock, and yield whether it was
-        acquired.
+        """Context manager: try to acquire the lock for up to `wait_s` seconds, and yield True on success.
 
         Raises OSError.
         """
@@ -89,9 +76,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close all locks that a newly forked child process has inherited. Otherwise the child process would
-    share the locks with its parent process.
-    """
+    # Otherwise a forked process would share the locks of its parent.
     for lock in tuple(_held):
         lock.close()
 

@@ -1,9 +1,4 @@
-"""Search for all files in a site's folders. The result contains each file's signature, so a later search can
-detect changed files without reading them.
-
-A symbolic link is followed if the rules in `storage.links` allow its target. A problem is reported for each
-link that is broken, circular or not allowed, and for each unreadable folder.
-"""
+"""Search for all files in a site's folders. Their signatures reveal changes without reading the files."""
 
 import os
 import stat
@@ -23,11 +18,9 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 DIGEST_BYTES = 16
 
-# Raised if the file is missing, or if one of its parent folders has become a file.
-MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
+MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)  # NotADirectoryError: a parent is a file
 
-# mtime in ns, size in bytes, inode, ctime in ns. The ctime is included because programs can set the mtime to
-# an earlier time, but not the ctime.
+# mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime, but not the ctime.
 Signature = tuple[int, int, int, int]
 # The same without the ctime, because renaming a file or creating a hard link to it changes the ctime.
 FileMark = tuple[int, int, int]
@@ -35,18 +28,13 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Walk:
-    """Result of searching a site's folders: each file's signature by path, the problems, and the unreadable
-    folders.
-
-    `links` maps the path of each symbolic link to the path of its target. Both are relative to the site. If
-    `is_summary` is set, `files` is empty. `hashes` is the sum of the hashes of all files in both cases.
-    """
+    """Result of a search: the files' signatures by path, the problems, and the unreadable folders."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    links: dict[str, str] = field(default_factory=dict)
-    is_summary: bool = False
+    links: dict[str, str] = field(default_factory=dict)  # each symbolic link and its target
+    is_summary: bool = False  # Only `hashes` is computed, not `files`.
     hashes: int = 0
 
     def add(self, path: str, found: Signature) -> None:
@@ -55,17 +43,14 @@ class Walk:
             self.files[path] = found
 
     def digest(self) -> int:
-        """Return a hash of all paths and signatures that were found.
+        """Return a hash of all paths and signatures.
 
-        Python hashes strings differently in each process, so hashes can be compared only between processes
-        that were forked from the same parent.
+        It can be compared only between processes that were forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support fast pickling: a walk is pickled as a few large objects, which makes unpickling three times
-        as fast.
-        """
+        # A few large objects are unpickled three times as fast.
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread, self.hashes)
 
@@ -77,27 +62,25 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 
 
 def signature(status: os.stat_result) -> Signature:
-    """Return the signature (mtime, size, inode and ctime) from a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 def file_mark(status: os.stat_result) -> FileMark:
-    """Return the mark (mtime, size and inode) from a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not stored in a file, such as a blob in git."""
+    """Return a signature for content that is not in a file, such as a git blob."""
     return (mtime, size, 0, 0)
 
 
 def last_change(signature: Signature) -> int:
-    """Return the time when a file with this signature last changed, in nanoseconds since 1970."""
+    """Return the time of a file's last change, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether `path` can't be created because one of its parent folders is actually a file."""
+    """Whether a parent folder of `path` is actually a file."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -108,9 +91,6 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """Return the error to raise if `path` can't be created because one of its parent folders is actually a
-    file.
-    """
     return ConflictError(
         f"{path} can't be created, because part of its path is a file instead of a folder; move that "
         "file first"
@@ -118,14 +98,10 @@ def below_file(path: str) -> ConflictError:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return a digest of `data`. The digest is DIGEST_BYTES bytes long."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def signature_of(path: Path | str) -> Signature | None:
-    """Return a file's signature (mtime, size, inode and ctime), or None if it is missing or can't be
-    accessed.
-    """
     try:
         return signature(os.stat(path))
     except OSError:
@@ -133,7 +109,6 @@ def signature_of(path: Path | str) -> Signature | None:
 
 
 def file_mark_of(path: Path) -> FileMark | None:
-    """Return a file's mark, or None if the file is missing or can't be accessed."""
     try:
         return file_mark(os.stat(path))
     except OSError:
@@ -141,11 +116,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark (mtime, size and inode) of a file. For a symbolic link, return the mark of the link
-    itself.
-
-    Return None if the file is missing. Raises OSError.
-    """
+    """Return the mark of a file, or of a symbolic link itself. None if it is missing. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -153,15 +124,11 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether files with this name are never content.
-
-    This is true for hidden files, backups and lock files of editors, and folders of package managers.
-    """
+    """Whether files with this name are never content, such as hidden files and editors' backups."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
 def is_utf_8(name: str) -> bool:
-    """Whether a file name is valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -170,16 +137,14 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether Bifolio ignores the file at a path, because the path is not valid UTF-8, or because it contains
-    an ignored name such as `.git`.
-    """
+    """Whether a path is not valid UTF-8 or contains an ignored name such as `.git`."""
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
-    """Return all files in the given folders of the site at `root` and their subfolders.
+    """Search the given folders of the site at `root`, including their subfolders.
 
-    If `is_summary` is set, the files are not listed, but only hashed. This needs no memory.
+    If `is_summary` is set, the files are only hashed, which needs no memory.
     """
     result = Walk(is_summary=is_summary)
     top = os.path.realpath(root)
@@ -265,11 +230,7 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return the given paths, and all other paths at which the same files can be reached through symbolic
-    links.
-
-    `links` maps the path of each symbolic link to the path of its target.
-    """
+    """Return the paths, and all others that lead to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -283,10 +244,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether all folders must be searched to find out what has changed at these paths.
+    """Whether only a search of all folders can tell what changed at these paths.
 
-    This is necessary for symbolic links, special files, paths that are not UTF-8, and paths near the
-    `problems` from the last search. For all other paths, it is enough to check only these paths.
+    This is necessary for symbolic links, special files, and paths near the last search's `problems`.
     """
     odd = [problem.path for problem in problems]
     return any(

@@ -1,7 +1,5 @@
-"""Helper processes: programs that do slow work for this process, such as resizing images. They are killed
-before this process exits, so that none of them outlives a stopped server.
-
-Helpers must not leave anything behind when they are killed. git is therefore not started as a helper.
+"""Helper processes for slow work, such as resizing images. They are killed when this process exits, so they
+must leave nothing behind.
 """
 
 import errno
@@ -25,19 +23,18 @@ class _Helpers:
 _helpers = _Helpers()
 
 
-def _forget() -> None:
-    """Forget the helpers of the parent process, after a fork."""
+def _forget_inherited() -> None:
     global _helpers
     _helpers = _Helpers()
 
 
-os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper. The caller must call `forget_helper` when the helper has ended.
+    """Start a helper with the options of `subprocess.Popen`. Call `forget_helper` when it has ended.
 
-    The options are those of `subprocess.Popen`. Raises OSError, also if this process is exiting.
+    Raises OSError, also if this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -48,15 +45,12 @@ def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[byt
 
 
 def forget_helper(process: subprocess.Popen[bytes]) -> None:
-    """Record that a helper has ended."""
     _helpers.running.discard(process)
 
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager: run a helper, and kill it at the end of the block if it is still running. For the
-    parameters and errors, see `start_helper`.
-    """
+    """Context manager: run a helper, and kill it at the end if it is still running. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # closes its pipes
@@ -69,15 +63,13 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
 
 
 def require_running() -> None:
-    """Raise OSError if this process is exiting. The result of a helper that was killed then means nothing."""
+    """Raise OSError if this process is exiting, because the results of killed helpers are useless."""
     if _helpers.is_ending:
         raise OSError(errno.ECANCELED, "the server is stopping")
 
 
 def end_helpers() -> None:
-    """Kill all helpers and wait until they have ended. No further helper can be started. Called just before
-    this process exits.
-    """
+    """Kill all helpers just before this process exits. No further helper can be started."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

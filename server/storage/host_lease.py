@@ -1,10 +1,5 @@
-"""Host lease: allows only one machine at a time to serve a site's folder on a network file system.
-
-File locks exclude only processes on the same machine. To exclude other machines, a server writes a lease file
-in .bifolio/ and renews it regularly. As long as the lease is renewed, servers on other machines fail to
-start. The lease contains the id of the machine's kernel, so all containers on one machine share the lease. If
-a lease is not renewed for a while, it expires. This happens if the machine has crashed, or if the folder is a
-copy of a served folder.
+"""Host lease: allows only one machine at a time to serve a site's folder on a network file system. A lease
+that is not renewed expires.
 """
 
 import json
@@ -42,9 +37,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Contents of the lease file: the kernel's id, the machine's name, and how often the lease was
-    renewed.
-    """
+    """Content of the lease file. `host` is the id of the machine's kernel."""
 
     host: str
     name: str
@@ -59,9 +52,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on the site at `root`. If the site is on a local file system, no lease is needed,
-    and the methods do nothing.
-    """
+    """This machine's lease on the site at `root`. On a local file system, the methods do nothing."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -70,10 +61,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: if `is_wanted` is set, acquire the lease, and release it at the end of the block.
+        """Context manager: hold the lease if `is_wanted` is set.
 
-        Yield the method `renew`, which the caller must call regularly. Raises SetupError if another machine
-        holds the lease.
+        Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
         """
         if is_wanted:
             self.take()
@@ -102,7 +92,7 @@ class HostLease:
     def renew(self) -> float | None:
         """Renew the lease if it is due.
 
-        Return the number of seconds until the next renewal, or None if this machine has no lease.
+        Return the seconds until the next renewal, or None if this machine has no lease.
         """
         if not self._held:
             return None
@@ -148,11 +138,7 @@ class HostLease:
                 raise _refusal(lease)
 
     def _read(self) -> _Lease | None:
-        """Read and parse the lease file.
-
-        The file is opened for each read, because this makes a network file system fetch its current content.
-        """
-        try:
+        try:  # Opening the file makes a network file system fetch its current content.
             return _Lease.of(self._path.read_text())
         except (OSError, ValueError, TypeError):
             return None
@@ -181,18 +167,14 @@ def _sentence(lease: _Lease) -> str:
 
 
 def _host() -> str:
-    """Return an id that is the same for all processes and containers on one kernel."""
-    try:
+    try:  # the same for all containers on one kernel
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return platform.node()
 
 
 def _file_system(root: Path) -> str:
-    """Return the type of the file system that contains a folder, such as `nfs4`.
-
-    Return "" if it is unknown.
-    """
+    """Return the type of a folder's file system, such as `nfs4`, or "" if it is unknown."""
     try:
         device = os.stat(root).st_dev
         lines = _MOUNTS_FILE.read_text().splitlines()

@@ -1,7 +1,5 @@
-"""Record of intent: the list of file changes that one write is about to make. It is stored before the first
-file is changed.
-
-After a crash, recovery uses the record to finish the write or roll it back.
+"""Record of intent: the file changes that a write is about to make. After a crash, recovery uses it to finish
+the write or roll it back.
 """
 
 import hashlib
@@ -15,19 +13,13 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent. `target` is the file's path, relative to the site.
+    """One file in a record of intent."""
 
-    `before` and `after` are the file's marks (mtime, size, inode) before and after the write. A mark is None
-    if there is no file at that time. `aside` is the name of a file in the journal folder. It contains the new
-    file before the swap, and the old file after the swap. The digests of both contents are hexadecimal, or ""
-    if unknown.
-    """
-
-    target: str
-    aside: str
-    before: FileMark | None
+    target: str  # relative to the site
+    aside: str  # file in the journal folder: the new file before the swap, and the old file after it
+    before: FileMark | None  # None for no file
     after: FileMark | None
-    before_digest: str = ""
+    before_digest: str = ""  # hexadecimal, or "" if unknown
     after_digest: str = ""
 
     def reversed(self) -> "Step":
@@ -35,9 +27,9 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of intent, which consists of the steps and their digest, to a new file. Raises OSError.
+    """Write a record of intent to a new file. Raises OSError.
 
-    If `synced` is set, wait until the file is on disk.
+    If `synced` is set, wait until it is on disk.
     """
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
@@ -48,7 +40,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record of intent. Return None if the record is incomplete or damaged."""
+    """Return the steps in a record of intent, or None if it is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -71,18 +63,16 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A new content for one file: either `data` or the content of the file `source`.
+    """New content for one file: `data`, the content of `source`, or neither to delete the file.
 
-    If both are None, the file is deleted. `before` is the signature that the file had when it was read, or
-    None if it did not exist. `read` is the content that was read, or None if that is unknown. When the file
-    is replaced, its signature and content must still be the same.
+    When the file is replaced, its signature `before` and content `read` must be unchanged.
     """
 
     path: str
     data: bytes | None
-    before: Signature | None
+    before: Signature | None  # None for a new file
     source: Path | None = None
-    read: bytes | None = None
+    read: bytes | None = None  # None if unknown
 
     @property
     def deletes(self) -> bool:

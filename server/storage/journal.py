@@ -1,13 +1,4 @@
-"""Write-ahead journal: a change to several files is applied completely or not at all, even after a crash.
-
-The new contents are written to .bifolio/journal/ and synced to disk. Then the new files are swapped with the
-old files. Each old file is compared with the version on which the change was based. If another program has
-edited one of them in between, the whole change is rolled back.
-
-Before the swap, a record of intent is written. After a crash, `storage.recovery` uses it to finish or roll
-back the change. Because of the site's write lock, only one writer at a time can use the journal. Therefore,
-if a new writer finds files in the journal, they were left by a writer that was killed.
-"""
+"""Write-ahead journal: a change to several files is applied completely or not at all, even after a crash."""
 
 import os
 import secrets
@@ -40,11 +31,11 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Raised if both a change and its rollback have failed. Recovery will restore the files later."""
+    """Raised if a change and its rollback have failed. Recovery restores the files later."""
 
 
 class Journal:
-    """Writer for the files in the site at `root`. `folder` is the site's folder .bifolio/."""
+    """Writer for the files in the site at `root`. `folder` is its folder .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -58,8 +49,9 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Context manager: hold the site's write lock. Raises BusyError if waiting for it takes too long, and
-        StorageError if it can't be used, for example because the site's folder was moved.
+        """Context manager: hold the site's write lock.
+
+        Raises BusyError after a timeout, and StorageError if the lock can't be used.
         """
         with ExitStack() as held:
             try:
@@ -72,17 +64,14 @@ class Journal:
 
     @property
     def empty(self) -> bool:
-        """Whether the journal contains no files.
-
-        This means that no write is in progress or was interrupted.
-        """
+        """Whether no write is in progress or was interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
             return True
 
     def recover(self) -> int:
-        """Finish, roll back or discard interrupted writes. Return the number of files that changed.
+        """Finish, roll back or discard interrupted writes. Return the number of changed files.
 
         Requires the site's write lock.
         """
@@ -93,32 +82,21 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete the old files that were replaced more than a few seconds ago. Old files that another program
-        has edited are moved to unsaved/ instead.
-
-        Does not require the site's write lock.
-        """
+        """Delete files that were replaced a while ago. Edited ones are moved to .bifolio/unsaved/."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if one of the files is outside the site, because its path contains a symbolic
-        link.
-
-        The method `commit` checks this, too.
-        """
+        """Raise ConflictError if a file's path contains a symbolic link that is not allowed."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply either all writes or none of them. Together, they count as one write to the site. Requires
-        the site's write lock.
+        """Apply all writes or none. Requires the site's write lock.
 
-        `permit` is called just before the first file is replaced, and again after the last file was replaced.
-        It can raise an ApiError to abort the change.
+        `permit` is called before the first and after the last replacement, and can raise an ApiError to
+        abort.
 
-        Raises ConflictError if a file has changed since it was read, and StorageError if the disk is full or
-        fails. Before an error is raised, all files are rolled back. If the rollback fails too, the
-        StorageError says so, and recovery restores the files later.
+        Raises ConflictError if a file has changed since it was read, and StorageError if the disk fails.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -132,7 +110,7 @@ class Journal:
             if together:
                 os.sync()
             with naming(*(step.target for step in staged[:1])):
-                record = self._record(staged)
+                record = self._write_record(staged)
             for step in staged:
                 if step.after:
                     new_folders += make_folders(step.target.parent)
@@ -160,10 +138,7 @@ class Journal:
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """Return the path of the file to write, after following symbolic links.
-
-        If the write deletes a symbolic link, the link is not followed.
-        """
+        """Return the path of the file to write, after following symbolic links. Raises ConflictError."""
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
@@ -173,11 +148,6 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """Write the new content to a file in the journal folder, ready to replace the file at `target`.
-
-        The staged file gets the same mode (permission bits) as the old file, or the default mode if there is
-        none. If `synced` is set, wait until it is on disk.
-        """
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
@@ -195,11 +165,7 @@ class Journal:
             self._mode_of_new = mode_of_new(self.folder / f"{self._name()}.mode")
         return self._mode_of_new
 
-    def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent for the staged files, and return the record's path.
-
-        The record is synced to disk only if there are several files.
-        """
+    def _write_record(self, staged: list[StagedFile]) -> Path:
         steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
@@ -208,11 +174,7 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Increment the number of writes to the site, then replace the files.
-
-        Other processes check this number to find out that files may have been replaced. Therefore it is
-        incremented before the first file is replaced. If the change fails, the number is reset.
-        """
+        # Other processes learn from this number that files may have been replaced.
         number = self.lock.number
         self.lock.count(number + 1)
         try:
@@ -242,11 +204,7 @@ class Journal:
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        """Roll back the files that were already replaced.
-
-        Before that, rename the record of intent. If this process crashes during the rollback, recovery then
-        continues the rollback instead of finishing the write.
-        """
+        # After a crash, recovery then continues the rollback instead of finishing the write.
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
@@ -256,7 +214,7 @@ class Journal:
             raise _RollbackFailed(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether an error occurred because .bifolio/ or a part of it was deleted during the write."""
+        """Whether .bifolio/ was deleted during the write."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)

@@ -1,14 +1,5 @@
-"""Rules for symbolic links: a link's target must be inside the same top-level folder as the link.
-
-Everyone who can commit can add symbolic links. Without rules, a link could expose or overwrite keys, accounts
-or settings. Therefore:
-- a link in content/uploads/ must have its target in content/uploads/, a link elsewhere in content/ must have
-  its target in content/, and a link in content-types/ must have its target in content-types/;
-- site.yaml may be a link, but its target must not be in these folders;
-- the path of a target must not contain a hidden name, such as `.git`.
-
-`link_problem` checks a path in advance. `open_file` checks the file again after opening it, because a file
-can be replaced by a link after the first check.
+"""Rules for symbolic links: a link's target must be in the same top-level folder as the link. Otherwise a
+link could expose or overwrite keys, accounts or settings.
 """
 
 import errno
@@ -33,9 +24,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Check the symbolic links in the path of a file. Return a problem, or None if they are allowed.
+    """Return a problem if a path contains a symbolic link that is not allowed.
 
-    `path` is the full path. `shown` is the path relative to the site, whose folder is `top`.
+    `path` is the full path. `shown` is relative to the site's folder, `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -62,10 +53,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path may contain a symbolic link.
-
-    `plain` is a cache. For each folder, it stores whether the folder's path is free of symbolic links.
-    """
+    """Whether a path may contain a symbolic link. `plain` caches which folders are free of links."""
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -73,7 +61,6 @@ def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
 
 
 def _is_plain(folder: str) -> bool:
-    """Whether a folder exists and its path contains no symbolic link."""
     try:
         return os.path.realpath(folder, strict=True) == folder
     except OSError:  # The folder is missing, or another process is replacing a link.
@@ -81,7 +68,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a symbolic link at `path` may point to `target`. Both paths are relative to the site."""
+    """Whether a symbolic link at `path` may point to `target`. Both are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -98,9 +85,9 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a path without symbolic links to a path relative to the site at `top`.
+    """Convert a path without symbolic links to a path relative to the site, or None if it is outside.
 
-    For the site's folder itself, return "". For a path outside the site, return None.
+    The site's folder, `top`, becomes "".
     """
     if real == top:
         return ""
@@ -109,10 +96,6 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if the open file was reached through a symbolic link that the rules do not allow.
-
-    The check uses the file's descriptor. Therefore it remains valid if a link replaces the file later.
-    """
     real = _real_path(descriptor, full)
     if real == full:
         return
@@ -122,16 +105,13 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the path of an open file without symbolic links, or None if it can't be determined.
-
-    On systems without /proc, the links in `path` are resolved again, and the result must be the same file.
-    """
+    """Return the path of an open file without symbolic links, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
             return real.removesuffix(_DELETED_SUFFIX)
     except OSError:
-        return _resolve(descriptor, path)
+        return _resolve(descriptor, path)  # a system without /proc
     return real
 
 
@@ -144,15 +124,14 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """Open a file in the site at `root` for reading, and return its descriptor. Raises OSError.
+    """Open a file in the site for reading, and return its descriptor.
 
-    Symbolic links in `path` must follow the rules of this module. `root` must contain no symbolic links. If
-    the file is a named pipe, opening it does not block.
+    Raises OSError, also for symbolic links that are not allowed. `root` must contain no links.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
     descriptor = os.open(full, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    try:  # Checked after opening, because a link can replace the file at any time.
         _check_opened(descriptor, full, top, path)
     except BaseException:
         os.close(descriptor)
@@ -161,9 +140,9 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file in the site at `root`. Raises OSError, including for folders, pipes and devices.
+    """Open a regular file in the site for reading.
 
-    Symbolic links must follow the rules of this module.
+    Raises OSError, also for folders, devices, and symbolic links that are not allowed.
     """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -176,7 +155,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 def open_folder(folder: Path) -> Iterator[int]:
     """Context manager: open a folder and yield its descriptor.
 
-    Raises OSError, including for a path that contains symbolic links.
+    Raises OSError, also if the path contains a symbolic link.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

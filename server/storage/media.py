@@ -1,7 +1,5 @@
-"""Media files in content/uploads/, which are represented as documents of the type `plugin::upload.file`.
-
-Most values are derived from the file. A description overrides them: the description of `photo.jpg` is
-`photo.jpg.yaml`.
+"""Media files in content/uploads/, as documents of the type `plugin::upload.file`. A description, such as
+`photo.jpg.yaml`, overrides values derived from the file.
 """
 
 import mimetypes
@@ -61,23 +59,18 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name. The result does not depend on the machine's configuration."""
+    """Return the media type for a file name, independent of the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def ending_of(mime: str) -> str:
-    """Return the usual file name extension for a media type, or "" if the type is unknown."""
+    """Return the usual file name extension for a media type, or "" if it is unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the correct file name extension for an uploaded file. `ending` is the extension in the name
-    under which the file was uploaded.
-
-    Normally, `ending` is returned. There are two exceptions, in which the extension is determined from the
-    content: `ending` is empty, or the extension and the content contradict each other and at least one of
-    them indicates an image. For files other than images, the first bytes do not determine the type reliably.
-    """
+    """Return an uploaded file's extension, corrected if it is missing or contradicts an image's content."""
+    # Except for images, the first bytes do not determine the type reliably.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
         return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
@@ -87,18 +80,14 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Convert the path of a file in content/uploads/ to a path relative to that folder.
-
-    Return None for a path outside that folder.
-    """
+    """Return a path relative to content/uploads/, or None if it is outside."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return the name that identifies a media file in documents and URLs, or None if the file is not in
-    content/uploads/.
+    """Return a media file's name in documents and URLs: its path in content/uploads/, in Unicode NFC.
 
-    The name is the path relative to content/uploads/, in Unicode NFC.
+    Return None for other files.
     """
     inside = upload_path(path)
     return compose(inside) if inside else None
@@ -116,10 +105,9 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file. `size` is the file's size in bytes.
+    """Return the document for a media file, from the file and its description.
 
-    The values come from the file and from its description. `stored` is set if the file's content is in a
-    bucket.
+    `size` is in bytes. `stored` is set if the content is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -151,7 +139,6 @@ def read_media(
 
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    """Return a copy of a media file's document in which `formats` (the resized variants) are replaced."""
     return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 
@@ -168,10 +155,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file whose content is in a bucket.
-
-    `path` is the path that the media file would have on disk.
-    """
+    """Return the document for a media file in a bucket. `path` is where it would be on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -191,10 +175,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the object in the bucket for a media file, or for one of its resized variants.
-
-    `key` is the name in the file's URL. Return None if the file's content is not in a bucket.
-    """
+    """Return the bucket object for the name in a media URL, or None if there is none."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

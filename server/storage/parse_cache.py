@@ -1,9 +1,5 @@
-"""Parse cache: what was read from each file, stored in .bifolio/cache/ to make the next start faster.
-
-A cached entry is valid if its file, and everything else that affects parsing, has not changed. A file is
-considered unchanged if its signature is the same. If the file had changed just before the signature was read,
-the bytes are compared, too. Damaged entries, and entries from a different version of Bifolio, are ignored.
-Code in the cache is never executed.
+"""Parse cache: what was read from each file, stored in .bifolio/cache/ to make the next start faster. Damaged
+and outdated entries are ignored.
 """
 
 import os
@@ -43,15 +39,10 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Rule that decides which cached entries are still valid under the current schema.
+    """Rule that decides which cached entries are valid under the current schema."""
 
-    `added` contains the uid of each content type whose cached entries can still be used. If attributes were
-    added to the type since then, it also contains their values for the cached rows, by the attribute's
-    position in the row. `claimant` returns the uid of the content type to which a path now belongs. If the
-    schema has not changed, `claimant` is None, and entries with problems are valid, too.
-    """
-
-    added: Mapping[str, Mapping[int, Any]]
+    added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
+    # Returns the uid of the content type of a path. None if the schema has not changed.
     claimant: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
@@ -60,25 +51,23 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """An entry, and the time at which its file was read, in nanoseconds since 1970."""
+    """Result of reading a file, and when it was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the same signature guarantees that the content of the file is the same.
+        """Whether an unchanged signature guarantees unchanged content.
 
-        This is the case if the file was read more than RACY_WINDOW_NS after its last change.
+        It does unless the file was read just after a change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block of bytes: first the metadata of all entries, then the rows with the
-    documents' values.
-    """
+    """Serialize entries as one block: first all metadata, then the documents' values."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -111,18 +100,12 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    """Return the path of the document if it differs from the path of its entry, else "".
-
-    They differ for a media file whose content is in a bucket.
-    """
+    # The paths differ for a media file in a bucket.
     return "" if document.path == one.entry.path else document.path
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of at most BLOCK_ENTRIES entries.
-
-    Documents whose rows are already packed together stay in one block, even if that block is larger.
-    """
+    """Serialize entries in blocks of BLOCK_ENTRIES. Rows already packed together stay in one block."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -131,16 +114,14 @@ def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """Deserialize the entries in a block. Raises ValueError if `pack` did not write the block."""
+    """Deserialize the entries in a block. Raises ValueError if `pack` did not write it."""
     return (one for one in _unpack(block, types) if one)
 
 
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. If `usable` is given, yield None instead of each entry that is no
-    longer valid.
-    """
+    """Deserialize the entries in a block. Yield None for entries that are not `usable`."""
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)
@@ -165,12 +146,11 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Return a block, preceded by its length, so that several blocks can be written to one file."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the blocks that were written to a file with `frame`, from the current position to the end."""
+    """Yield the blocks that `frame` wrote to a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -179,12 +159,9 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """The parse cache for one site: a file with blocks of entries. If the file contains several entries for a
-    path, the last one is used.
+    """Parse cache of one site: a file with blocks of entries. The last entry for a path counts.
 
-    Each stamp in the file describes the settings and the schema under which the entries in the blocks after
-    it were read. The function `usable` compares a stamp with the current settings and schema, and returns
-    which of these entries are still valid.
+    `usable` decides which entries are still valid that were stored under an older stamp.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -202,10 +179,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Load the cache file. Return its valid entries by path.
-
-        If a block is damaged, this block and all later blocks are ignored.
-        """
+        """Return the valid entries by path. A damaged block and all later ones are ignored."""
         valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
@@ -255,10 +229,6 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Deserialize a stamp, and determine which of the entries after it are still valid.
-
-        Raises ValueError if the stamp is damaged.
-        """
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)
@@ -276,12 +246,7 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # The @cache saves 5 ms each time a site is loaded again.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the server's code and the Python version. When the digest changes, all cached
-    entries become invalid.
-
-    The first call takes 13 ms. Later calls in the same process return the same digest, even if the server's
-    files have been replaced in the meantime.
-    """
+    """Return a digest of the server's code and the Python version. When it changes, the cache is invalid."""
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))
     text = repr((__version__, sys.version_info[:2], code))

@@ -28,13 +28,10 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse the text of a document file. Return one parsed value (a tree) for each attribute. Raises
-    SyntaxProblem.
+    """Parse a document file into one value per attribute. Raises SyntaxProblem.
 
-    `body` is the name of the attribute that is stored below the front matter of a Markdown file. A byte order
-    mark is ignored. If a key occurs several times in YAML or TOML, the last value is used, as most site
-    generators do, and the repeated key is appended to `repeats`. The positions of values are stored in
-    `positions`.
+    `body` is the attribute stored below the front matter. Positions and repeated keys are added to
+    `positions` and `repeats`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -71,10 +68,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a JSON, TOML or YAML file. The file name extension determines the format.
+    """Parse a JSON, TOML or YAML file, depending on its extension. Raises SyntaxProblem.
 
-    In JSON, a repeated key raises SyntaxProblem. In the other formats, a repeated key is appended to
-    `repeats`, and the positions of values are stored in `positions`.
+    Except for JSON, positions and repeated keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -83,20 +79,18 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Read a text file. Return its text without a byte order mark, and the signature that the file had.
+    """Read a text file. Return its text without a byte order mark, and its signature.
 
-    Raises OSError. Raises SyntaxProblem if the file is not UTF-8 or is larger than MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if the file is not UTF-8 or too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Read a file. Return its bytes, and the signature that the file had when it was read.
+    """Read a file, and retry if another program is writing to it. Return its bytes and signature.
 
-    If another program is writing to the file at the same time, reading is retried, with up to `tries`
-    attempts in total. Raises OSError. Raises SyntaxProblem for a special file, or for a file larger than
-    MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if the file is special or larger than MAX_FILE_BYTES.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -117,10 +111,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode bytes as UTF-8 text, and remove the byte order mark.
-
-    Raises SyntaxProblem if the bytes are binary data or have a different encoding.
-    """
+    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem for other bytes."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -134,20 +125,13 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    """Raise SyntaxProblem if the text of a document file is empty.
-
-    A document file is usually empty because another program is still writing it, or because a crash has
-    truncated it. If the file were served as an empty document, the next write would overwrite the document's
-    values.
-    """
+    # Probably half-written, or truncated by a crash. The next write would overwrite the document's values.
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a text for the file at `path` is so large that Bifolio could not read it
-    again.
-    """
+    """Raise PayloadTooLargeError if a text is too large to be read again."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:
@@ -159,10 +143,7 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the positions of the values in the text of a document file.
-
-    If the text can't be parsed, return an empty mapping.
-    """
+    """Return the positions of the values in a document's text, or {} if it can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -174,7 +155,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Read and parse a document file. Return its values and their positions.
+    """Return a document file's values and their positions.
 
     Both are empty if the file can't be read or parsed.
     """
@@ -185,7 +166,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parsed_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Parse the text of a document file. Return its values and their positions. Raises SyntaxProblem."""
+    """Return the values in a document's text, and their positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

@@ -1,10 +1,5 @@
-"""Store of recently replaced versions of documents. When a client sends a change that is based on an older
-version, that version is needed for the merge.
-
-The client identifies the older version only by its entity tag. Therefore the server stores the values of
-recent versions in .bifolio/cache/versions/, which only the owner of the files can read. When this folder is
-full, it is renamed to versions.before, and the previous versions.before is deleted. A version that is
-incomplete because of a crash is ignored.
+"""Store of recently replaced versions of documents. They are needed to merge changes that clients based on
+them.
 """
 
 import os
@@ -24,8 +19,9 @@ from server.documents.packed_rows import dump, load
 from server.paths import cache_folder
 from server.schema.model import Schema, Type
 
-FOLDER_BYTES = 32 * 1024 * 1024  # A folder is full if it contains this many bytes of values.
-FOLDER_VERSIONS = 20_000  # A folder is full if it contains this many versions.
+# A folder with this many bytes or versions is full. It is renamed to versions.before.
+FOLDER_BYTES = 32 * 1024 * 1024
+FOLDER_VERSIONS = 20_000
 MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
 BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
 _ROW = Struct(
@@ -34,17 +30,15 @@ _ROW = Struct(
 
 
 class RecentVersions:
-    """The recently replaced versions of the documents in one site. Calling `keep` requires the site's write
-    lock.
-    """
+    """Recently replaced versions of the documents in one site."""
 
     def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store the current versions of documents that are about to be replaced.
+        """Store the versions of documents that are about to be replaced. Disk errors are ignored.
 
-        Versions larger than MAX_VERSION_BYTES are not stored. Disk errors are ignored.
+        Requires the site's write lock.
         """
         with suppress(OSError):
             for part in _parts(documents, schema):
@@ -53,7 +47,7 @@ class RecentVersions:
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield the stored versions of a document in a locale, newest first.
 
-        Versions that were stored under a different schema are skipped.
+        Versions stored under a different schema are skipped.
         """
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
@@ -119,10 +113,7 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
 # When a file on disk has changed, this cache reduces the time to process it from 680 to 644 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """Return a digest of a content type's attributes, including the attributes of its components.
-
-    A stored version is used only if this digest is the same as when the version was stored.
-    """
+    """Return a digest of a content type's attributes, including its components."""
     shapes: dict[str, str] = {}
     waiting = [type_.uid]
     while waiting:

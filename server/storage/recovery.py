@@ -1,10 +1,5 @@
-"""Recovery after a crash: finishes or rolls back writes that were interrupted. Requires the site's write
-lock.
-
-If the record of intent for a write is complete, the write is finished. If a rollback of the write had already
-begun, the rollback is finished instead. New files in the journal that no record mentions are deleted. Edits
-by other programs are preserved, either at the edited file's path or in .bifolio/unsaved/. The module
-`storage.replaced` stores the old files that a write has replaced for a while.
+"""Recovery after a crash: finishes or rolls back interrupted writes, and preserves edits by other programs.
+Requires the site's write lock.
 """
 
 import os
@@ -25,16 +20,14 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery from the interrupted writes in the folder `journal` of the site at `root`."""
+    """Recovery of the site at `root` from interrupted writes in the folder `journal`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the paths of the files to which `recover` will write the content from an interrupted
-        write.
-        """
+        """Return the files to which `recover` will write new content."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -43,22 +36,18 @@ class Recovery:
         )
 
     def dropped(self) -> bool:
-        """Whether `recover` will discard a write that was interrupted before it changed any file."""
+        """Whether `recover` will discard a write that has not changed any file yet."""
         recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the paths of the files in .bifolio/unsaved/.
-
-        Each of them contains an edit or a write that would have been lost because the same file was changed
-        at the same time.
-        """
+        """Return the files in .bifolio/unsaved/: edits and writes that would have been lost."""
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish, roll back or discard each interrupted write. Return the number of files that changed."""
+        """Finish, roll back or discard interrupted writes. Return the number of changed files."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
@@ -79,7 +68,7 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish the write to one file. Return the number of files that changed (0 or 1)."""
+        """Finish the write to one file. Return the number of changed files (0 or 1)."""
         target, aside = self.root / step.target, self.journal / step.aside
         aside_mark, target_mark = link_mark(aside), link_mark(target)
         if aside_mark is None:
@@ -98,10 +87,9 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the file in the journal with the file at its target path. Return the number of files that
-        changed.
+        """Swap the file in the journal with its target. Return the number of changed files.
 
-        This is 0 if another program edited the file at the same time.
+        This is 0 if another program edited the target at the same time.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,5 @@
-"""Old files that were replaced by recent writes. They are kept in .bifolio/replaced/ for RETENTION_S seconds.
-
-If a program has a file open while a write replaces it, the program may later save an edit to the old file,
-which is no longer in the content folder. Therefore, before an old file is deleted, it is compared with its
-expected content. If it was edited, it is moved to .bifolio/unsaved/ instead.
+"""Files that recent writes replaced, kept briefly in .bifolio/replaced/ because another program may still
+save an edit to them.
 """
 
 import logging
@@ -25,7 +22,7 @@ _DONE_SUFFIX = ".kept"  # suffix of the record of a finished write
 
 
 class ReplacedFiles:
-    """The replaced files from one site. `journal` is the site's folder .bifolio/journal/."""
+    """Replaced files of one site. `journal` is the site's folder .bifolio/journal/."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -34,13 +31,11 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move the record of intent for a finished write to .bifolio/replaced/, then move the write's old
-        files, whose names are in `asides`, from the journal to the same folder.
-
-        Raises OSError. The record is moved first, so that `names` includes the old files even if this process
-        is killed before it has moved them.
+        """Move a finished write's record and old files from the journal to .bifolio/replaced/. Raises
+        OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
+        # First, so `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
         for name in asides:
             with suppress(FileNotFoundError):
@@ -51,9 +46,6 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be old files to delete, including files left by processes that were
-        killed.
-        """
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
@@ -66,9 +58,9 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete the old files that were replaced more than `retention_s` seconds ago.
+        """Delete the files that were replaced more than `retention_s` seconds ago. Requires no lock.
 
-        Files that were edited since then are moved to unsaved/ instead. Requires no lock.
+        Files that were edited since then are moved to .bifolio/unsaved/.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
@@ -82,10 +74,7 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/, and log a warning.
-
-        `path` is the path that the file had in the site.
-        """
+        """Move an edited file to .bifolio/unsaved/, and log a warning. `path` is its path in the site."""
         kept = put_aside(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
@@ -110,11 +99,9 @@ class ReplacedFiles:
 
 
 def put_aside(state: Path, file: Path, path: str) -> Path:
-    """Move a file to .bifolio/unsaved/, and return its new path. If a file with the same name exists there, a
-    number is appended to the name.
+    """Move a file to an unused path in .bifolio/unsaved/, and return that path.
 
-    `state` is the site's folder .bifolio/, and `path` is the path that the file had in the site. Raises
-    OSError.
+    `state` is the folder .bifolio/, and `path` is the file's path in the site. Raises OSError.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -132,7 +119,7 @@ def put_aside(state: Path, file: Path, path: str) -> Path:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is missing, or has the old or the new content that the record of intent describes."""
+    """Whether a file is missing, or has the old or new content of a recorded step."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

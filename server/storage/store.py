@@ -1,4 +1,4 @@
-"""File store: reads a file, and returns the document that it contains and a list of problems."""
+"""File store: reads a file, and returns its document and a list of problems."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for the document files in the site at `root`, under one schema. Contents are not cached."""
+    """Reader for the document files in the site at `root`, under one schema."""
 
     def __init__(
         self,
@@ -60,18 +60,14 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """Return a copy of this store that uses a different source of timestamps. This source is used for
-        files that do not set createdAt or updatedAt.
-        """
         other = copy(self)
         other.timestamps = timestamps
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file that sets neither of them.
+        """Return createdAt and updatedAt for a file that does not set them.
 
-        `modified` is the file's mtime in seconds since 1970. A draft gets the createdAt of its published
-        version if that is earlier.
+        `modified` is the file's mtime in seconds since 1970.
         """
         created, updated = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
@@ -79,12 +75,7 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path of the file whose entry depends on the file at `path`. Usually this is `path`
-        itself.
-
-        The description of a media file has no entry of its own, so for a description, return the path of the
-        media file. `exists` is a function that returns whether a file exists.
-        """
+        """Return the media file that a description at `path` belongs to, or else `path` itself."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -109,9 +100,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the content of a file into an entry. Return None if the path belongs to no content type.
+        """Parse the content of a file. Return None if the path belongs to no content type.
 
-        In content/uploads/, only the descriptions of media files whose content is in a bucket are parsed.
+        In content/uploads/, only descriptions of media files in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -153,11 +144,9 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the entry for a media file. `facts` contains an image's width and height and its resized
-        variants.
+        """Return the document and problems for a media file.
 
-        `described` is the content of the media file's description, and `beside` is the description's
-        signature.
+        `described` and `beside` are the content and the signature of its description.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -188,10 +177,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a media file whose content is in a bucket.
-
-        If the media file's content is on disk, return None.
-        """
+        """Parse the description of a media file in a bucket. Return None for files on disk."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -284,11 +270,7 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add a warning for each key in a file that is not an attribute, and for a `draft` key that has no
-    effect.
-
-    A `draft` key that has no effect gets only one warning, although it is not an attribute either.
-    """
+    """Warn about keys that are not attributes, and about a `draft` key that has no effect."""
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
@@ -320,9 +302,7 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Return a problem for each value in a document that does not match the schema, with the value's position
-    in the file.
-    """
+    """Convert mismatches with the schema to problems with positions in the file."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

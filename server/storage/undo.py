@@ -1,8 +1,4 @@
-"""Storage for undo, in .bifolio/undo/. For each recent write, it contains the old contents of the files that
-the write replaced.
-
-For the new contents, only digests are stored.
-"""
+"""Storage for undo in .bifolio/undo/: the old contents of the files that recent writes replaced."""
 
 import errno
 import hashlib
@@ -31,33 +27,25 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One file that a write replaced: its text before the write, and the digest of its text after the write.
-
-    `before` is None if the file did not exist.
-    """
+    """One file that a write replaced: its old text, and the digest of its new text."""
 
     path: str
-    before: str | None
+    before: str | None  # None if the file did not exist
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One permission that a write required, such as `article.update`. It is required again for the undo.
-
-    If `draft` is set, the permission was required only for drafts.
-    """
+    """Permission that a write and its undo require, such as `article.update`."""
 
     uid: str
     verb: str
-    draft: bool
+    draft: bool  # The permission was required only for drafts.
 
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A write that can be undone. It contains the caller who sent the write, the permissions that the write
-    required, and the files that it replaced.
-    """
+    """A write that can be undone: its caller, the permissions it required, and the files it replaced."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -65,16 +53,13 @@ class KeptWrite:
 
 
 def digest(text: str | None) -> str:
-    """Return the digest of a text, or NO_FILE_DIGEST for None."""
     return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Return the old contents of the files that the given writes will replace, and digests of the new
-    contents.
+    """Return the old contents of the files that will be written, and digests of the new contents.
 
-    Return an empty tuple if an undo could not restore the files exactly. This is the case for media, symbolic
-    links and binary files, and for contents larger than MAX_WRITE_BYTES in total. Raises OSError.
+    Return () if an undo could not restore them, for example media or large files. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -101,13 +86,12 @@ def _read(root: Path, write: Write) -> bytes:
 
 
 def pack(write: KeptWrite) -> bytes:
-    """Serialize a write that can be undone. The first line contains a digest."""
     text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
 def unpack(data: bytes) -> KeptWrite:
-    """Deserialize a write that can be undone.
+    """Deserialize a write.
 
     Raises ValueError if it is damaged or was stored by a different version of Bifolio.
     """
@@ -131,16 +115,13 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder that contains the undoable writes to the site at `root`."""
+    """The folder with the undoable writes to the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, write: KeptWrite) -> str:
-        """Store a write that can be undone, and return the id of the stored write.
-
-        Requires the site's write lock. Raises OSError.
-        """
+        """Store a write, and return its id. Requires the site's write lock. Raises OSError."""
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
@@ -198,22 +179,19 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder that stores one write so that it can be undone.
-
-    After the write, `id` identifies the stored write. Before the write, and if the write can't be undone,
-    `id` is "". `texts` contains the path, the old text and the new text of each file.
-    """
+    """Recorder that stores one write for undo."""
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
+        # The id stays "" if the write can't be undone. `texts` contains paths, old texts and new texts.
         self.id, self.texts = "", list[tuple[str, str | None, str | None]]()
         self.expires = datetime.now(UTC) + timedelta(seconds=RETENTION_S)
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: store the old contents of the files that are replaced in the block.
+        """Context manager: store the files that the block replaces, for undo.
 
-        If the old contents can't be stored, the write is still carried out, but it can't be undone.
+        If they can't be stored, the write is still carried out.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

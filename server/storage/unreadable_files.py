@@ -1,7 +1,5 @@
-"""Unreadable files. Each unreadable file becomes an entry with a problem. The last valid document that was
-read from the file is still served.
-
-All other files are served as usual (spec.md 1).
+"""Unreadable files. Each becomes an entry with a problem, and its last valid document is still served
+(spec.md 1).
 """
 
 import logging
@@ -19,7 +17,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return an entry without a document, with the problem that prevents a file from being read."""
+    """Return a result without a document, with the problem that prevented reading the file."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -28,11 +26,9 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file was read again. `before` is the entry from the previous read,
-    and `after` the entry from this read.
+    """Return what to serve after a file was read again.
 
-    If the file is now invalid, or if its values have not changed, return `after` with the document from
-    `before` in it. Otherwise return `after` as it is.
+    If it is now invalid or has the same values, the document from `before` is kept.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -42,15 +38,11 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
 
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
-    """Convert a syntax error in a file to a problem."""
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an error that was raised while a file was being read to a problem.
-
-    Unexpected errors are also logged.
-    """
+    """Convert an exception raised while reading a file to a problem. Unexpected ones are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,9 +1,5 @@
-"""The site's write lock. A process must hold it while it changes files, so only one write at a time is
-carried out.
-
-The lock works between threads and between processes. If a process dies, the kernel releases the lock. The
-lock file also contains the number of writes so far. If this number has changed, another process has written
-to the site.
+"""The site's write lock, between threads and processes. Its file contains the number of writes so far, so a
+process notices the writes of others.
 """
 
 import os
@@ -20,14 +16,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """The write lock of the site at `root`. The file `path` contains the number of writes.
-
-    To acquire the write lock, a process locks the folder `root`. The file at `path` is not used for this,
-    because it may be read-only or may be deleted. It has a different purpose: a writer that is waiting for
-    the folder holds a lock on the file. This prevents a process that has just released the folder from
-    locking it again before the waiting writer. Only on file systems that can't lock folders, the lock on the
-    file is the write lock.
-    """
+    """Write lock of the site at `root`. The file `path` contains the number of writes."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -35,20 +24,23 @@ class WriteLock:
 
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the write lock. Raises BusyError if it can't be acquired within `seconds`.
-        Raises OSError if neither the folder nor the file can be locked.
+        """Context manager: hold the write lock.
+
+        Raises BusyError after `seconds`, and OSError if the lock can't be used.
         """
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
         try:
             with ExitStack() as held:
+                # The folder is locked, because the file may be read-only or deleted. While waiting for the
+                # folder, a writer locks the file, so the previous writer can't lock the folder again first.
                 with ExitStack() as turn:
                     refused = _acquire(FileLock(self.path), deadline, turn)
                     error = _acquire(FileLock(self.root, is_folder=True), deadline, held)
                     if error and refused:
                         raise error
-                    if error:
+                    if error:  # The file system can't lock folders.
                         held.push(turn.pop_all())
                 yield
         finally:
@@ -56,10 +48,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return how many writes have changed the site's files so far.
-
-        Return 0 if the number can't be read.
-        """
+        """Return how many writes have changed the site's files, or 0 if that is unknown."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -67,7 +56,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Store how many writes have changed the site's files. Requires the write lock. Raises OSError."""
+        """Store the number of writes. Requires the write lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -76,9 +65,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock, and release it when `held` is closed. Raises BusyError after the deadline.
+    """Acquire a lock until `held` is closed. Raises BusyError after the deadline.
 
-    If the lock can't be used because of an OSError, the OSError is returned, not raised.
+    If the lock can't be used, return the OSError.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

@@ -1,9 +1,5 @@
-"""Client for an S3-compatible bucket. The key of each object is derived from the hash of the object's
-content.
-
-Credentials are read from the usual environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-AWS_SESSION_TOKEN. If these are not set, credentials are requested for the role that is assigned to the
-machine.
+"""Client for an S3-compatible bucket, whose object keys are derived from content hashes. Credentials come
+from the usual AWS_* environment variables, or else from the machine's role.
 """
 
 import hashlib
@@ -57,9 +53,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No objects are stored below this prefix.
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One object in a bucket listing: its key (without the configured prefix), its size in bytes, and its
-    upload time.
-    """
+    """One object in a bucket listing. `key` excludes the configured prefix, and `size` is in bytes."""
 
     key: str
     size: int
@@ -67,10 +61,9 @@ class Listed:
 
 
 class Bucket:
-    """Client for those objects in a bucket whose keys begin with the configured prefix. Thread-safe, but each
-    process needs its own client.
+    """Thread-safe client for the objects below the configured prefix. Each process needs its own client.
 
-    Methods raise BucketError if the bucket does not respond in time or rejects a request.
+    Methods raise BucketError if the bucket fails or does not respond in time.
     """
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
@@ -101,11 +94,10 @@ class Bucket:
         self._away_until = 0.0  # in time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload the file `source` as an object. Return whether the file was uploaded.
+        """Upload a file, unless the object already exists. Return True if it was uploaded.
 
-        The storage server verifies checksums. An existing object is usually not uploaded again. However, if
-        it is older than MIN_RESEND_AGE, a new upload makes it younger, so that a running garbage collection
-        does not delete it.
+        Objects older than MIN_RESEND_AGE are uploaded again, to protect them from a running garbage
+        collection.
         """
         with self._requesting():
             try:
@@ -139,10 +131,9 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
-        """Download an object, verify its hash, and write its content to the open file `into`.
+        """Download an object to the open file `into`, and verify its hash.
 
-        Raises MissingObjectError if the object is missing or damaged. In that case, `into` may contain wrong
-        bytes.
+        Raises MissingObjectError if the object is missing or damaged. Then `into` may contain wrong bytes.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -193,7 +184,6 @@ class Bucket:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return the time when the object with this key was uploaded, or None if no such object exists."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -201,33 +191,22 @@ class Bucket:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete the objects with the given keys. Keys without an object are ignored."""
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL with which anyone can download an object for the given number of seconds.
-
-        The URL is computed locally, without a request to the bucket.
-        """
+        """Return a URL with which anyone can download the object for a limited time."""
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Request a listing from the bucket to test the connection.
-
-        Raise BucketError if the bucket is unreachable or denies access.
-        """
+        """Raise BucketError if the bucket is unreachable or denies access."""
         for _ in self.listed(_UNUSED_PREFIX):
             return
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Context manager: convert errors in the block to BucketError.
-
-        For BACKOFF_S seconds after such an error, further requests raise BucketError immediately, without
-        contacting the bucket.
-        """
+        """Context manager: convert errors in the block to BucketError."""
         if time.monotonic() < self._away_until:
             raise BucketError()
         try:

@@ -1,7 +1,5 @@
-"""Local cache of objects from a bucket. Most requests for media files are served from this cache.
-
-After an object's hash has been verified, the object is stored in .bifolio/media/ under its key. The files in
-this folder can be deleted at any time. If the cache is full, the least recently used objects are evicted.
+"""Local cache of bucket objects in .bifolio/media/, which can be deleted at any time. If it is full, the
+least recently used objects are evicted.
 """
 
 import os
@@ -19,8 +17,7 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-# In each process, at most this many threads can wait for the bucket, so other threads remain free to serve
-# requests.
+# For each process. The other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
@@ -29,16 +26,14 @@ _EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """Interface to a store from which objects can be fetched, such as a bucket."""
+    """Interface for fetching objects, for example from a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
-        """Write the content of an object to the open file `into`. Raises BucketError."""
+        """Write an object's content to the open file `into`. Raises BucketError."""
 
 
 class Copies:
-    """Cache of bucket objects for the site at `root`. Several threads and processes can use it at the same
-    time.
-    """
+    """Cache of bucket objects for the site at `root`. Several threads and processes can use it."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -49,10 +44,10 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object for reading. If the object is not in the cache, download it from `source` first.
+        """Open an object for reading. Download it from `source` if it is not cached.
 
-        `most` is the maximum cache size in bytes. Raises BucketError if the download fails, BusyError if too
-        many requests are waiting for downloads, and StorageError if the disk is full.
+        Raises BucketError, BusyError if too many downloads are waiting, and StorageError if the file can't be
+        stored.
         """
         file = self._kept(object_)
         if file is not None:
@@ -64,15 +59,11 @@ class Copies:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add an object that this machine has just uploaded to the cache, without copying it: the cached file
-        is a hard link to the uploaded `file`.
-
-        `most` is the maximum cache size in bytes.
-        """
+        """Add an uploaded file to the cache as a hard link. `most` is the cache's maximum size in bytes."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
-            self._bound(object_.size, most)
+            self._evict_if_full(object_.size, most)
 
     def _kept(self, object_: StoredObject) -> BufferedReader | None:
         try:
@@ -94,16 +85,14 @@ class Copies:
                 file.flush()
                 os.replace(file.name, target)
                 opened = target.open("rb")
-                self._bound(object_.size, most)
+                self._evict_if_full(object_.size, most)
                 return opened
             finally:
                 Path(file.name).unlink(missing_ok=True)
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit the number of concurrent downloads, and prevent other threads from
-        downloading the same object during the block.
-        """
+        """Context manager: limit concurrent downloads, and allow only one at a time for the same object."""
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")
         try:
@@ -112,12 +101,8 @@ class Copies:
         finally:
             self._places.release()
 
-    def _bound(self, added: int, most: int) -> None:
-        """Evict the least recently used objects if the cache contains more than `most` bytes.
-
-        `added` is the number of bytes that were just added. Computing the size of the cache is slow, so it is
-        done only after the added objects amount to a tenth of `most`.
-        """
+    def _evict_if_full(self, added: int, most: int) -> None:
+        # Computing the size of the cache is slow.
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
             return
@@ -145,11 +130,7 @@ class Copies:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        """Create the folder for an object in the cache, and return the path at which the object is cached.
-
-        If the site's folder is missing, nothing is created, because the site may have been moved.
-        """
-        state_folder(self.root)
+        state_folder(self.root)  # raises OSError if the site was moved
         self.folder.mkdir(exist_ok=True)
         path = self._path(object_)
         path.parent.mkdir(parents=True, exist_ok=True)

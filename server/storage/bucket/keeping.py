@@ -1,7 +1,4 @@
-"""Upload of media files to a bucket, together with the resized variants of images (formats).
-
-The description of a media file is saved only after the file was uploaded.
-"""
+"""Upload of media files and their resized variants (formats) to a bucket."""
 
 import hashlib
 from collections.abc import Mapping
@@ -30,7 +27,7 @@ _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return the HTTP headers with which an object of this media type is stored in the bucket."""
+    """Return the HTTP headers for an object of this media type."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -39,10 +36,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers are allowed to display uploaded files of this media type.
-
-    Files of other types are sent as downloads.
-    """
+    """Whether browsers may display uploads of this media type instead of downloading them."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -50,32 +44,25 @@ def is_shown(mime: str) -> bool:
 
 
 class Target(Protocol):
-    """Interface to a store to which objects are uploaded, such as a bucket."""
+    """Interface for uploading objects, for example to a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload the file `source` as an object. Return False if the object already exists and was not
-        uploaded. Raises BucketError.
-        """
+        """Upload a file. Return False if the object already existed. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and for their resized variants, which are created in the folder `formats`.
-
-    Uploaded files will probably be requested soon, so they are also added to the local cache `copies`. `most`
-    is the maximum size of that cache in bytes.
-    """
+    """Uploader for media files and their resized variants. Uploads are added to the cache `copies`."""
 
     target: Target
-    formats: Path
+    formats: Path  # the folder in which variants are created
     copies: Copies | None = None
-    most: int = 0
+    most: int = 0  # maximum size of the cache in bytes
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload the file `source`, whose file name extension is `ending`. Return the data about the upload
-        that the media file's description must contain.
+        """Upload a file with the extension `ending`. Return the data for the media file's description.
 
-        Raises BucketError. Raises OSError if the file can't be read.
+        Raises BucketError, and OSError if the file can't be read.
         """
         ext = ending_for(ending)
         with source.open("rb") as file:
@@ -102,11 +89,7 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create the resized variants (formats) of an image. Return the data and the file of each variant, by
-        the variant's name.
-
-        If the variants can't be created, return an empty mapping.
-        """
+        """Create an image's resized variants, by name. Return {} if none are needed or resizing fails."""
         if not needs_formats(image_size, ending):
             return {}
         key = sha256[:32]  # the same key that `images.cache` uses

@@ -1,4 +1,4 @@
-"""Opening of the bucket that is configured in a site's settings. Each process opens the bucket once."""
+"""Opening of the bucket that is configured in a site's settings, once per process."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raise SetupError if a bucket is configured but the package obstore is not installed."""
+    """Raise SetupError if a bucket is configured but obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
             FILE, None, "media.store requires the Python library obstore", "run `pip install 'bifolio[s3]'`"
@@ -29,10 +29,9 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return the client for the bucket that is configured in the settings. Raises BucketError if the package
-    obstore is not installed.
+    """Return this process's client for the configured bucket. `patient` makes timeouts longer.
 
-    Each process opens its own client. Command-line commands set `patient`, which makes timeouts longer.
+    Raises BucketError if obstore is not installed.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

@@ -1,4 +1,4 @@
-"""The server's access to the bucket of its site. Only a limited number of threads can wait for the bucket."""
+"""The server's access to its site's bucket. Only a limited number of threads can wait for the bucket."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
-MAX_CONCURRENT_UPLOADS = 8  # In each process, at most this many uploads can wait for the bucket.
+MAX_CONCURRENT_UPLOADS = 8  # for each process
 QUEUE_TIMEOUT_S = 5.0  # Maximum wait before an upload starts.
 CHECK_TTL_S = 10.0  # The result of a check is cached for this long.
 # If a check takes longer than this, `is_good` returns False until the check has finished.
@@ -24,12 +24,12 @@ SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how clients download files from the bucket: REDIRECT, STREAM or SIGN."""
+    """Return how clients download files: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if one is configured. Images are resized in the folder `formats`."""
+    """The bucket of the site at `root`, if configured. Images are resized in the folder `formats`."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -38,11 +38,10 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload the file `source`. Return the data that the media file's description must contain, or None
-        if no bucket is configured.
+        """Upload a file with the extension `ending`. Return the data for its description, or None if no
+        bucket is configured.
 
-        `ending` is the file name extension. Raises BucketError. Raises BusyError if too many uploads are
-        waiting.
+        Raises BucketError, OSError, and BusyError if too many uploads are waiting.
         """
         if not settings.media.store:
             return None
@@ -52,8 +51,7 @@ class SiteBucket:
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object for reading. It is read from the local cache if possible, and otherwise from the
-        bucket.
+        """Open an object from the local cache or the bucket.
 
         Raises BucketError, BusyError and StorageError.
         """
@@ -61,9 +59,9 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL in the bucket to which the server redirects requests for an object.
+        """Return the URL to which clients are redirected, or "" if the server sends the object itself.
 
-        Return "" if, according to the settings, the server sends the object itself. Raises BucketError.
+        Raises BucketError.
         """
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
@@ -71,9 +69,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket can be reached. Also True if no bucket is configured. The result is cached for
-        CHECK_TTL_S seconds.
-        """
+        """Whether the bucket is reachable. Also True if no bucket is configured."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -98,9 +94,7 @@ class SiteBucket:
 
 
 class _Check:
-    """Check of whether the bucket can be reached. It runs in its own thread, so that no other thread waits
-    for it longer than CHECK_TIMEOUT_S.
-    """
+    """Check in a separate thread, so callers wait no longer than CHECK_TIMEOUT_S for the bucket."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()
@@ -121,8 +115,5 @@ class _Check:
         return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
-        """Whether the bucket can be reached. Return False if the check has not finished within
-        CHECK_TIMEOUT_S.
-        """
         self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

@@ -1,17 +1,4 @@
-"""The part of a media file's description that refers to content in a bucket.
-
-    file:
-      sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-      ext: .png
-      size: 48213
-      width: 800
-      height: 600
-      formats:
-        thumbnail: {sha256: …, size: 4711, width: 208, height: 156}
-
-An object's key is derived from the hash of its content. Therefore the description in an old commit still
-refers to the content that the file had then.
-"""
+"""The part of a media file's description that refers to objects in a bucket."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,7 +7,8 @@ from typing import Any
 
 from server.formats.tree import Tree
 
-DESCRIPTION_KEY = "file"  # the key in a description that refers to the object in the bucket
+# For example, file: {sha256: 9f86…, ext: .png, size: 48213, width: 800, height: 600, formats: {thumbnail: …}}
+DESCRIPTION_KEY = "file"
 # Used for a fast first test: each description that refers to a bucket contains this.
 STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -31,9 +19,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """A reference to one object in a bucket: the hash of its content, its file name extension, and its size
-    in bytes.
-    """
+    """Reference to an object in a bucket: its content hash, file name extension and size in bytes."""
 
     sha256: str
     ext: str
@@ -41,7 +27,6 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """Return the object's key in the bucket (without the configured prefix), such as `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
@@ -84,21 +69,18 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Convert a file name extension to the form that is used in bucket keys.
-
-    Return "" if the extension can't be used in keys.
-    """
+    """Convert a file name extension for use in bucket keys. Return "" if it can't be used."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether a description belongs to a media file whose content is in a bucket."""
+    """Whether a description belongs to a media file in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the part of a media file's description that refers to a bucket.
+    """Parse the bucket part of a media file's description.
 
     Raises ValueError with a message for users.
     """
@@ -113,10 +95,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file, or for its resized variant `format_`, such as "thumbnail".
-
-    `metadata` comes from `as_metadata`. Return None if there is no such object.
-    """
+    """Return the bucket object for a media file or its variant `format_`, or None if there is none."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -124,11 +103,7 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield the bucket objects for a media file and its resized variants. `metadata` comes from
-    `as_metadata`.
-
-    If the media file's content is on disk, yield nothing.
-    """
+    """Yield the bucket objects for a media file and its variants."""
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 

@@ -1,7 +1,5 @@
-"""Creation of commits for branches that are not checked out.
-
-Creating a commit in this way does not change a working tree or index, does not run hooks or filters, and does
-not move a branch.
+"""Commits on branches that are not checked out. No working tree, index or branch changes, and no hooks or
+filters run.
 """
 
 import os
@@ -27,7 +25,7 @@ _LINK_MODES = {"120000": "is a symbolic link", "160000": "is a separate reposito
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """The message, author and committer for a new commit."""
+    """Message, author and committer of a new commit."""
 
     message: str
     author: Person
@@ -37,19 +35,13 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Create a commit that changes `files` compared with its first parent. Return the commit's id.
+    """Create a commit that changes `files` compared with its first parent. Return its id.
 
-    The keys in `files` are paths relative to the site; paths outside the site begin with `../`. A value is
-    the new content as bytes, the path of a file to copy, a blob that is already in git, or None for a
-    deletion.
+    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete.
 
-    Raises ConflictError in these cases:
-    - a file is a symbolic link or is reached through one;
-    - one of its parent folders is a file in the parent commit, and is not deleted;
-    - a git filter applies to a file that must be copied.
-
-    Raises StorageError and GitError.
+    Raises ConflictError if a path can't be written or a git filter applies. Raises StorageError and GitError.
     """
+    # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
     deleted = {path for path, data in files.items() if data is None}
@@ -90,10 +82,6 @@ def _object(root: Path, file: Path) -> bytes:
 
 
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
-    """Raise ConflictError if a git filter, such as Git LFS, applies to one of the files.
-
-    The filter itself is not run.
-    """
     if not paths or filter_names(root) == ():
         return
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
@@ -112,11 +100,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the git file modes of those `files` that exist in a commit. `deleted` contains those of the
-    `files` that the new commit deletes.
-
-    Raises ConflictError if a path can't be written.
-    """
+    """Return the git modes of existing `files`. Raises ConflictError if a path can't be written."""
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

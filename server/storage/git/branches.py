@@ -1,6 +1,4 @@
-"""Local branches: functions that list, create, move and delete them. The files in working trees are not
-changed by these functions.
-"""
+"""Functions that list, create, move and delete local branches, without changing working trees."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +13,14 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch, with the id, the author and the author time of its last commit.
-
-    `authored` is the author time in seconds since 1970. `worktree` is the folder in which the branch is
-    checked out, or "" if it is not checked out.
-    """
+    """A branch, and the author of its last commit."""
 
     name: str
     commit: str
     author: str
     email: str
-    authored: int
-    worktree: str
+    authored: int  # in seconds since 1970
+    worktree: str  # the folder in which the branch is checked out, or ""
 
 
 def branches(root: Path) -> list[Branch]:
@@ -51,8 +45,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is valid for a branch and can't be confused with a commit id, a tag or another name in
-    git.
+    """Whether a name is valid for a branch and can't be confused with a commit id, tag or other name.
 
     Raises GitError.
     """
@@ -70,11 +63,9 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Move the branch `name` to `commit`, if the branch still points to the commit `before`.
+    """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
 
-    To create a branch, pass "" as `before`. `why` is the message in git's reflog. Return False if the branch
-    points to a different commit, or if its name conflicts with an existing branch, as `a/b` conflicts with
-    `a`. Raises GitError.
+    Return False if the branch has moved, or if its name conflicts with another branch. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
@@ -94,10 +85,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, even if its commits are not merged into another branch.
-
-    Return False if git refuses, for example because the branch is checked out. Raises GitError.
-    """
+    """Delete a branch, even if it is not merged. Return False if git refuses. Raises GitError."""
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 
 

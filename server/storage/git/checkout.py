@@ -18,10 +18,9 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone. Yield the site's folder in this clone.
+    """Context manager: check out a commit in a temporary clone. Yield the site's folder there.
 
-    The clone uses the objects in the repository without copying them, and adds no objects to it. Raises
-    StorageError.
+    Raises StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
@@ -32,11 +31,9 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files that are stored in git, such as the files in a commit, to `folder`. Return the path of each
-    written file.
+    """Write files from git to `folder`, with checkout filters applied. Return the path of each new file.
 
-    The keys in `files` and in the result are paths relative to the site. The repository's checkout filters
-    are applied. Raises StorageError.
+    The keys of both mappings are relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -56,9 +53,9 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace the given files in the site with their versions in a commit, including symbolic links.
+    """Replace files in the site with their versions in a commit, except submodules.
 
-    Submodules are not changed. Raises CommitError and OSError.
+    Raises CommitError and OSError.
     """
     if paths:
         repository = repository_of(root)
@@ -66,12 +63,9 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout, which was replacing the files' versions in the commit `before` with
-    their versions in the commit `after`.
+    """Finish an interrupted checkout of `after` in place of `before`, or revert it if `back` is set.
 
-    If `back` is set, revert the checkout instead. A file that is identical to neither version was edited, so
-    it is not changed. No file is changed if `before` is no longer checked out, or if existing files prevent
-    the creation of new files. Return whether files changed. Raises CommitError and OSError.
+    Edited files are not changed. Return True if files changed. Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -90,9 +84,9 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree is identical to `file`, its version in git.
+    """Whether a file in the working tree is identical to `file`, or missing if that is None.
 
-    If `file` is None, return whether the file is missing. Raises CommitError.
+    Raises CommitError.
     """
     full = repository.full(path)
     place = repository.top / full
@@ -112,11 +106,9 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return the existing files that prevent the creation of `files`. Files that `files` deletes are not
-    returned.
+    """Return existing files that block the creation of `files`, such as a file `a` that blocks `a/b`.
 
-    For example, an existing file `a/b` prevents the creation of a file `a`, and an existing file `a` prevents
-    the creation of `a/b`.
+    Files that `files` deletes are omitted.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

@@ -1,11 +1,5 @@
-"""Execution of git commands without running programs that are configured in the repository.
-
-The repository may belong to a user other than the one who runs Bifolio. Therefore everything that can run
-configured programs is disabled: hooks, file system monitors, filters, pagers, signing programs, submodules
-and fetches. git's own check of the repository's owner (`safe.directory`) stays active, because a future
-version of git may run programs in ways that are not disabled here.
-
-Only `git_as_owner` runs configured programs. It is used for the commits that a site's settings require.
+"""Runs git commands without programs configured in the repository, which may belong to another user. Only
+`git_as_owner` runs its hooks, filters and signing program.
 """
 
 import logging
@@ -29,7 +23,8 @@ log = logging.getLogger("bifolio")
 # If there are more paths than this, no paths are passed to the command, so it covers all files.
 MAX_PATH_ARGUMENTS = 1000
 
-# These override the repository's own configuration.
+# These override the repository's configuration. git's check of the owner (`safe.directory`) stays active,
+# because a future version of git may run programs in other ways.
 _SETTINGS = (
     "core.quotePath=false",
     "core.fsync=objects,reference",  # Objects are synced to disk before a branch points to them.
@@ -56,7 +51,6 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-# For `git_as_owner`, which runs the repository's hooks, filters and signing program.
 _OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
 OWNER_TIMEOUT_S = 120.0  # This includes the time for hooks.
 # Timeouts for commands whose duration depends on the size of the repository.
@@ -86,23 +80,19 @@ _NO_REPOSITORY = re.compile(
 # Hint that git prints if the repository belongs to another user.
 _SAFE_DIRECTORY_HINT = re.compile(rb"git config --global --add safe\.directory .+")
 NOT_INSTALLED = "git is not installed, or not in PATH"
-# Lines in git's output that don't describe the error.
 _NOISE = re.compile(
     r"error: (inflate|unable to unpack|external filter)|hint:|fast-import: dumping crash report"
 )
 
 
 class _Spent(threading.local):
-    """The total time in seconds for which a thread has waited for git commands."""
-
-    seconds = 0.0
+    seconds = 0.0  # that a thread has waited for git commands
 
 
 _spent = _Spent()
 
 
 def seconds_in_git() -> float:
-    """Return the number of seconds that this thread has spent waiting for git commands."""
     return _spent.seconds
 
 
@@ -114,10 +104,7 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command in the folder `root`. Return its output, or None in the cases listed in `git_bytes`.
-
-    Raises GitError. See `git_bytes` for the parameters.
-    """
+    """Run a git command and return its output as text, or None as in `git_bytes`. Raises GitError."""
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -131,16 +118,13 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command in the folder `root`. Return its output.
+    """Run a git command in the folder `root`. Return its output, or None if it finds nothing (exit status 1).
 
-    Return None if the exit status is 1, which for many commands means that nothing was found. Also return
-    None if git is not installed, or if the folder is not in a readable repository. All other failures raise
-    GitError. If the command takes longer than `seconds` (by default a value from TIMEOUTS_S), the command and
-    its child processes are killed, and GitSlowError is raised.
+    Also return None if there is no git or no readable repository. Raises GitError for other failures, and
+    GitSlowError after `seconds`.
 
-    `index` is the path of an index file to use instead of the repository's own index. `filters` contains the
-    names of configured filters (`filter.NAME.clean`) that must not run. If `into` is set, the output is
-    written to that file.
+    `index` replaces the repository's index. The configured `filters` do not run. If `into` is set, the output
+    is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -153,10 +137,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command and return its output. Raises GitError if it fails for any reason.
-
-    See `git_bytes` for the parameters.
-    """
+    """Run a git command and return its output as text. Raises GitError for any failure."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -169,10 +150,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command and return its output as bytes. Raises GitError if it fails for any reason.
-
-    See `git_bytes` for the parameters.
-    """
+    """Run a git command and return its output. Raises GitError for any failure."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -188,7 +166,7 @@ def _find(
     seconds: float | None,
     into: IO[bytes] | None = None,
 ) -> tuple[bytes | None, str]:
-    command, environment = _harmless(root, *arguments, filters=filters)
+    command, environment = _harmless_command(root, *arguments, filters=filters)
     if index:
         environment["GIT_INDEX_FILE"] = str(index)
     data = stdin if isinstance(stdin, bytes) else stdin.encode(errors="surrogateescape")
@@ -212,7 +190,7 @@ def _find(
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Run a git command. Return its output, or None if it fails for any reason."""
+    """Run a git command. Return its output, or None for any failure."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:
@@ -220,11 +198,8 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return a command that users can run to make git trust a repository that belongs to another user.
-
-    Return "" if git already trusts the repository.
-    """
-    command, environment = _harmless(root, "rev-parse")
+    """Return the command that makes git trust another user's repository, or "" if none is needed."""
+    command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired):
@@ -233,12 +208,9 @@ def how_to_trust(root: Path) -> str:
     return hint[0].decode(errors="replace") if hint else ""
 
 
-def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and the environment variables for running a git command without any configured
-    program.
-
-    `filters` contains the names of configured filters that must not run.
-    """
+def _harmless_command(
+    root: Path, *arguments: str, filters: Iterable[str] = ()
+) -> tuple[list[str], dict[str, str]]:
     settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -253,13 +225,12 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command. Return its exit status, output and error output. Raises OSError and TimeoutExpired.
+    """Run a command, and kill it and its child processes after `seconds`.
 
-    The command runs in its own session, so signals such as Ctrl-C reach only the server. If it takes longer
-    than `seconds`, the command and all its child processes are killed. If `into` is set, the output is
-    written to that file.
+    Return its exit status, output and error output. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
+    # In its own session, so signals such as Ctrl-C reach only the server.
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )
@@ -278,11 +249,9 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command, including the hooks, filters and signing program that are configured in the
-    repository.
+    """Run a git command with the repository's own hooks, filters and signing program.
 
-    Return the output. If the command fails or times out, raise CommitError with the message from git or a
-    hook.
+    Return its output. Raises CommitError with the message of git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -317,14 +286,14 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether a git command's error output says that the disk is full."""
+    """Whether git's error output says that the disk is full."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of the filters that are configured in the repository.
+    """Return the filters configured in the repository, or None if one of them can't be disabled.
 
-    Return None if a filter has a name with which it can't be disabled on the command line. Raises GitError.
+    Raises GitError.
     """
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")

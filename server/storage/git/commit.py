@@ -1,9 +1,5 @@
-"""Creation of commits that contain exactly the given files and contents. All other changes in the site stay
-uncommitted.
-
-A commit contains what was written, even if the files on disk have changed since then. First, the git objects
-for the commit are created (`prepare_commit`). Then, while git's index is locked, the branch and the index are
-moved to the new commit (`storage.git.index`).
+"""Creation of commits that contain exactly the given contents, even if the files on disk have changed since.
+Other changes in the site stay uncommitted.
 """
 
 import os
@@ -46,14 +42,11 @@ class Person:
         return cls(name, email.rstrip(">"))
 
     def author(self, name: str, email: str) -> "Person":
-        """Return the author of a commit whose committer is this person. If the name or the email address is
-        "", the committer's is used.
-        """
         return Person(name or self.name, email or self.email)
 
     @property
     def ident(self) -> str:
-        """Return the name and email address as `Name <email>`, without characters that git does not allow."""
+        """Return `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -63,9 +56,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use for the repository at `root`, or None if none is
-    configured.
-    """
+    """Return the author that `git commit` would use, or None if none is configured."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -76,57 +67,38 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for the creation of a commit. Times are in seconds since 1970. Paths are relative to the site.
+    """Input for a new commit. Times are in seconds since 1970, and paths are relative to the site."""
 
-    - `files` maps each path to its new content: bytes, the path of a file to copy, or None for a deletion.
-    - `base` is the commit that was checked out when the files were written, or "" if it is unknown.
-    - `joins` is the second parent if this is a merge commit, and otherwise "".
-    - `ready` is the id of an existing commit with the same content, or "". The existing commit is used if
-      `base` is still checked out. Otherwise a new commit is created, unless `exact` is set.
-    - `known` maps paths to contents that are already stored in git.
-    - `bases` maps a path to the versions that the write to this file has replaced. For a file that is not in
-      `bases`, this is its version in `base`.
-    """
-
-    files: Mapping[str, bytes | Path | None]
+    files: Mapping[str, bytes | Path | None]  # new contents: bytes, a file to copy, or None to delete
     message: str
     author: Person
     authored: int
     committer: Person
     committed: int
-    base: str = ""
-    joins: str = ""
-    ready: str = ""
-    known: Mapping[str, Staged] = field(default_factory=dict)
-    exact: bool = False
-    bases: Mapping[str, Basis] = field(default_factory=dict)
+    base: str = ""  # the commit that was checked out when the files were written, or "" if unknown
+    joins: str = ""  # the second parent of a merge commit
+    ready: str = ""  # a commit with the same content, which is used if `base` is still checked out
+    known: Mapping[str, Staged] = field(default_factory=dict)  # contents that are already in git
+    exact: bool = False  # If `ready` can't be used, no commit is created.
+    bases: Mapping[str, Basis] = field(default_factory=dict)  # replaced versions, if not those in `base`
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A commit that was created but is not on any branch yet. `commit` is "" if there was nothing to commit.
+    """A new commit that is not on a branch yet."""
 
-    `changed` contains the files that the commit changes. It is None if these may differ from the files that
-    were passed in. `at` is the time of the commit in seconds since 1970.
-    """
-
-    commit: str = ""
-    changed: Tree | None = None
-    at: int | None = None
+    commit: str = ""  # "" if there was nothing to commit
+    changed: Tree | None = None  # None if the changed files may differ from the input
+    at: int | None = None  # in seconds since 1970
 
 
 # --- the contents ------------------------------------------------------------------------------------
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the new contents in git. Return the files that the new commit must change, compared with HEAD.
+    """Store new contents in git, and return the files that the commit must change. Raises CommitError.
 
-    These files are omitted:
-    - unchanged files, ignored files, and files in nested repositories;
-    - files for which other people have already committed this write or a newer version, if the file on disk
-      differs from what was written.
-
-    Raises CommitError.
+    Omits unchanged and ignored files, and files that others have committed since.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -156,7 +128,7 @@ def _mode(before: Staged | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Whether a file belongs to a repository that is nested in the site, such as a submodule."""
+    """Whether a file belongs to a repository nested in the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -172,7 +144,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of the commit `head`, and return its id. The branch is not moved."""
+    """Create a commit on top of `head` without moving the branch. Return its id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -209,18 +181,16 @@ def _remove_crash_reports(repository: Repository, since: float) -> None:
 
 
 def quote_path(path: bytes) -> bytes:
-    """Quote a path in the way that `git fast-import` requires."""
+    """Quote a path for `git fast-import`."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"' % path
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit with `git commit`, on top of the commit `head` or as the first commit. Hooks and the
-    signing program run. The branch is not moved.
+    """Create a commit on top of `head`, with hooks and signature, without moving the branch.
 
-    Return the id of the new commit, or "" if the hooks have undone all changes. Raises CommitError if a hook
-    rejects the commit.
+    Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -239,10 +209,9 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Create a prepared commit again on top of a different commit, `head`. Hooks are not run again.
+    """Create a prepared commit again on top of `head`, without running hooks again.
 
-    `files` contains the files that the commit changes. Return the id of the new commit, or "" if `head`
-    already contains the changes. `by_git` means that the original commit was created by `prepare_by_git`.
+    Return the new id, or "" if `head` already contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -256,11 +225,7 @@ def rebase(
 
 @contextmanager
 def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
-    """Context manager: yield the environment variables for git commands that create a commit with a separate
-    index.
-
-    At the end of the block, the separate index and the file with the commit message are deleted.
-    """
+    """Context manager: yield the environment for creating a commit with a separate index."""
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     author = new.author.environment("AUTHOR", new.authored)
     committer = new.committer.environment("COMMITTER", new.committed)
@@ -298,7 +263,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether a commit was created by Bifolio and changes at least one of the given files.
+    """Whether Bifolio created the commit, and it changes at least one of the files.
 
     Raises GitError.
     """

@@ -1,11 +1,4 @@
-"""Queue of writes that have not been committed yet. The queue is stored in .bifolio/commits/, so it survives
-crashes.
-
-An entry is stored as "staged" before a write changes files, and is renamed to "queued" afterwards. Both
-happen while the site's write lock is held. Therefore, if a process that acquires this lock finds a staged
-entry, the entry was left by a process that was killed. The files on disk then show whether the write was
-carried out. An entry contains the written contents, because the files may change again before the commit.
-"""
+"""Queue of writes that are not committed yet. It is stored in .bifolio/commits/, so it survives crashes."""
 
 import json
 import os
@@ -32,15 +25,7 @@ RESULT_TTL_S = 60.0  # A commit's id is stored this long for the request that is
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that has not been committed yet. `at` is the write's time in seconds since 1970.
-
-    - `asked` means that a request asked for this commit of existing files, and is waiting for the result.
-    - `beside` contains files that the journal can't write. Instead, their versions in the commit `ready` are
-      checked out.
-    - `replaced` contains the digests of the versions that the write replaced, by path, if they are known.
-
-    Most other fields are described in `commit.NewCommit`.
-    """
+    """A write that is not committed yet. Most fields are described in `commit.NewCommit`."""
 
     name: str
     author: str
@@ -48,28 +33,27 @@ class Pending:
     actor: str
     message: str
     documents: tuple[str, ...]
-    at: float
+    at: float  # in seconds since 1970
     base: str
     files: Mapping[str, bytes | Path | None]
     joins: str = ""
     ready: str = ""
-    asked: bool = False
+    asked: bool = False  # A request is waiting for a commit of existing files.
     exact: bool = False
-    beside: Sequence[str] = ()
-    replaced: Mapping[str, str] = field(default_factory=dict)
+    beside: Sequence[str] = ()  # checked out from `ready`, because the journal can't write these files
+    replaced: Mapping[str, str] = field(default_factory=dict)  # digests of replaced versions
 
     @property
     def alone(self) -> bool:
-        """Whether this write becomes a separate commit immediately, instead of being committed together with
-        other writes.
-
-        This is the case for a merge, and for a commit that a request asked for.
-        """
+        """Whether this write gets its own commit, immediately."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """The commit queue of one site. `folder` is the site's folder .bifolio/."""
+    """Queue of one site's uncommitted writes. `folder` is its folder .bifolio/.
+
+    A write is staged before it changes files, and queued afterwards.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -79,11 +63,9 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store an entry for a write before it changes files, and return the entry's name. Raises OSError.
+        """Store a write before it changes files, and return its name in the queue. Raises OSError.
 
-        `files` maps paths to new contents. `about` contains the other fields of `Pending`. The name sorts
-        after all earlier names, and no name is used twice, even if the clock was set back: other processes
-        cache entries by name.
+        `files` maps paths to new contents. `about` contains the other fields of `Pending`.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
@@ -101,10 +83,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: surrounds the changes that a staged write makes to files.
+        """Context manager for the file changes of a staged write.
 
-        Before the block, check out the write's files that the journal can't write (`beside`). If the block
-        raises an exception, restore these files and delete the entry from the queue.
+        Checks out the files in `beside` first. If the block fails, restores them and drops the write.
         """
         beside = about.get("beside", ())
         try:
@@ -116,7 +97,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Mark a staged entry as queued, because the write has changed its files. Raises OSError."""
+        """Mark a staged write as queued, because its files have changed. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -127,12 +108,12 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Process the staged entries that were left by killed processes.
+        """Queue or delete the staged writes of killed processes, depending on what is on disk.
 
-        If the write of an entry was carried out, the entry is queued. Otherwise the entry is deleted. An
-        interrupted checkout of the files in `beside` is finished or reverted. Return whether files changed.
+        Interrupted checkouts are finished or reverted. Return True if files changed.
         """
         changed = False
+        # Writers hold the write lock, so the processes that staged these were killed.
         for name in self._names(_STAGED_SUFFIX):
             pending = self._read(name, _STAGED_SUFFIX)
             files = pending.files if pending else {}
@@ -152,10 +133,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: try for up to `seconds` to acquire the lock that allows only one thread to create
-        commits.
+        """Context manager: try for up to `seconds` to become the only committing thread.
 
-        Yield whether the lock was acquired. A thread that already holds the lock can acquire it again.
+        Yields True on success. A thread can enter again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -183,26 +163,20 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether there is a staged entry, because a write is changing files at this moment or was
-        interrupted by a crash.
-        """
+        """Whether a write is changing files now, or was interrupted."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove an entry from the queue, and store the id of the commit that contains its write.
-
-        `commit` is "" if there was nothing to commit.
-        """
+        """Remove a write from the queue, and store the id of its commit, or "" without a commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save the content that a write has for the file at `path` to a new file in .bifolio/unsaved/. Return
-        the path of the new file.
+        """Save a write's content for `path` to .bifolio/unsaved/, and return the new path.
 
         Raises OSError.
         """
@@ -216,10 +190,7 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return the id of the commit that contains a finished write. The stored id is deleted.
-
-        Return "" if no id is stored.
-        """
+        """Return the stored commit id of a finished write, and delete it. Return "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -229,7 +200,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete the stored commit ids that no request has read within RESULT_TTL_S."""
+        """Delete commit ids that no request has read within RESULT_TTL_S."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):
@@ -237,7 +208,7 @@ class CommitQueue:
                     path.unlink()
 
     def _next_name(self) -> str:
-        """Return a new name for an entry, and store it in the lock file as the last one."""
+        # Other processes cache writes by name, so names are unique even if the clock is set back.
         numbers = {name.partition(".")[0] for name in os.listdir(self.folder)}
         last = max((int(number) for number in numbers if number.isdigit()), default=0)
         descriptor = os.open(self.folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,9 +1,4 @@
-"""Changes to git's index, made while holding the index lock, which excludes other git commands.
-
-The lock file is a hard link to a file that Bifolio creates. Therefore a lock that was left by a killed
-Bifolio process can be identified. On file systems without hard links, the lock file is a copy with the same
-bytes.
-"""
+"""Changes to git's index under the index lock, which excludes other git commands."""
 
 import os
 import shutil
@@ -41,11 +36,9 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch (or a detached HEAD) to a new commit, then replace the index.
+        """Move the branch (or a detached HEAD) from `head` to a new commit, then replace the index.
 
-        `head` is the commit to which the branch is expected to point. If the branch has moved, the method
-        fails. `environment` sets the committer. `names` maps the names of other refs to the commits to which
-        they are moved in the same transaction.
+        `names` maps other refs to their new commits. Raises CommitError if the branch has moved.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -55,8 +48,7 @@ class LockedIndex:
         self.replace()
 
     def replace(self) -> None:
-        """Replace the index with the new index. This also releases the lock."""
-        self.lock.replace(self.repository.index)
+        self.lock.replace(self.repository.index)  # This also releases the lock.
 
     def release(self) -> None:
         self.lock.unlink()
@@ -64,7 +56,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock git's index, and prepare a new index that contains the files in `changed`.
+    """Context manager: lock git's index, and prepare a new index with the files in `changed`.
 
     Raises CommitError if another process holds the lock.
     """
@@ -73,7 +65,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
         for _ in range(MAX_ATTEMPTS):
             before = copy_index(repository, copy)
             set_files(repository, changed, copy)
-            own = _take(copy, lock)
+            own = _acquire_lock(copy, lock)
             if file_mark_of(repository.index) == before:
                 break
             lock.unlink()
@@ -90,10 +82,9 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait until no other git command holds the index lock. Raises CommitError after the deadline.
+    """Wait until no git command locks the index.
 
-    If the lock file is old, a killed command has probably left it. In this case, CommitError is raised
-    immediately.
+    Raises CommitError after the deadline, or at once if the lock is old.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -102,18 +93,14 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a Bifolio process is locking the index of a repository, or was killed while it held the lock.
-
-    `folder` is the repository's folder.
-    """
+    """Whether a Bifolio process is locking the index, or was killed while it did."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the lock files for the index, HEAD and branches that a killed Bifolio process has left.
+    """Remove the locks on the index, HEAD and branches that a killed Bifolio process has left.
 
-    Raises CommitError if a branch was locked a moment ago, because a git command may still be moving the
-    branch.
+    Raises CommitError if git may still be moving a branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
@@ -128,12 +115,7 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    """Remove the lock files of HEAD and branches that are newer than `since`, a file that a killed process
-    has left.
-
-    These locks exist because a power failure also kills the git command that is moving the branch. git never
-    removes them.
-    """
+    # A power failure also kills git while it moves a branch. git never removes such locks.
     place = location(repository.root)
     branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
     for lock in (repository.folder / "HEAD.lock", *branch_locks):
@@ -147,29 +129,25 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether the index lock of a repository is held by a Bifolio process, or was left by one.
-
-    `folder` is the repository's folder.
-    """
+    """Whether a Bifolio process holds the index lock or has left it."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait up to `seconds` until no other program's git command holds the index lock of a repository."""
+    """Wait up to `seconds` while another program's git command locks the index."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those `paths` whose files were last written by git and have not been
-    changed since.
+    """Return the index entries of those `paths` that have not changed since git wrote the files.
 
-    The index contains the times and the inode number of each file that git has written or checked. Any other
-    write to the file changes at least one of these. Raises CommitError.
+    Raises CommitError.
     """
     if not paths:
         return {}
+    # The index contains the times and inode of each file. Any other write changes one of them.
     root, listed = repository.root, paths if len(paths) <= MAX_PATH_ARGUMENTS else []
     output = git_as_owner(root, "ls-files", "--stage", "-z", "--", *listed)
     differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *listed)
@@ -184,25 +162,19 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index file to `copy`. Return the mark of the index file. The file's times are copied too,
-    because git's checks require them.
-
-    Raises CommitError, for example if the disk is full.
-    """
+    """Copy git's index to `copy`, and return the mark of the original. Raises CommitError."""
     try:
         copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
         before = file_mark_of(repository.index)
         if before:
-            shutil.copy2(repository.index, copy)
+            shutil.copy2(repository.index, copy)  # git also needs the times.
     except OSError as error:
         raise CommitError(f"the git index can't be copied: {error.strerror}") from error
     return before
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Set the entries for the files in `changed` in an index file. Entries whose value is None are removed
-    from the index.
-    """
+    """Set the entries of the `changed` files in an index. Entries whose value is None are removed."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
@@ -212,14 +184,9 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
     git_as_owner(repository.root, "update-index", *options, stdin=b"".join(lines), environment=environment)
 
 
-def _take(copy: Path, lock: Path) -> Identity:
-    """Acquire git's index lock by creating the lock file `lock` as a hard link to Bifolio's file `copy`.
-
-    Return the identity (device and inode) of the lock file. Raises CommitError if another process holds the
-    lock.
-    """
+def _acquire_lock(copy: Path, lock: Path) -> Identity:
     try:
-        try:
+        try:  # With a hard link, the lock of a killed Bifolio process can be identified.
             os.link(copy, lock)
         except FileExistsError:
             raise

@@ -1,8 +1,4 @@
-"""Commit log: the author, time, message and changed files of each commit. They are read from git once and
-cached.
-
-The cache contains commits by id. Entries never become outdated, because commits never change.
-"""
+"""Commit log: the author, time, message and changed files of each commit, read from git once and cached."""
 
 import fcntl
 import json
@@ -28,39 +24,30 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. `status` is a letter with the same meaning as in git: A, M, D, R
-    (renamed from `before`), C or T.
+    """One file that a commit changed. In a merge, only files that differ from all parents count."""
 
-    In a merge commit, only files that differ from all parents are listed. For a renamed file, `alike` is the
-    similarity to the old file in percent.
-    """
-
-    status: str
+    status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
     before: str = ""
-    alike: int = 100
+    alike: int = 100  # similarity of a renamed file in percent
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, reduced to the data that concern the site. Times are in seconds since 1970. Paths are
-    relative to the site.
-
-    If a commit changes no files in the site, its author and message are empty.
-    """
+    """A commit, reduced to its changes in the site. Without any, its author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
     author: str
     email: str
-    authored: int
+    authored: int  # in seconds since 1970
     committed: int
     message: str
     changes: tuple[FileChange, ...] = ()
 
 
 class CommitLog:
-    """Cache of commits and their ancestors. It is stored in `folder`, or in memory if `folder` is None."""
+    """Cache of commits and their ancestors, in `folder` or in memory."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -69,11 +56,7 @@ class CommitLog:
         self._position = 0  # The cache file was read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. Only commits that are not in the cache yet are read
-        from git.
-
-        If GitError is raised, nothing is added.
-        """
+        """Add a commit and its ancestors to the cache. If GitError is raised, nothing is added."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -94,7 +77,7 @@ class CommitLog:
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first. Each commit comes after all its children.
 
-        The commits in `until` are omitted, and so are commits that can be reached only through them.
+        Omits the commits in `until`, and those that can be reached only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -147,9 +130,9 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the commits that were added to the cache file since this process last read it.
+        """Load commits that were added to the cache file since the last read.
 
-        If the file is damaged, or belongs to a different history, it is emptied.
+        A damaged file, or one for a different history, is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -180,11 +163,9 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the newest `most` commits that the given revisions select. If `most` is None, return all of the
-    selected commits.
+    """Return the newest `most` commits that the revisions select, or all if `most` is None.
 
-    As in git, the revision `COMMIT` selects a commit and its ancestors, and `^COMMIT` excludes them. Raises
-    GitError, for example if a revision is unknown.
+    As in git, `COMMIT` selects a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
     """
     output = git_or_fail(
         root,
@@ -205,10 +186,6 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
 
 def _shallow_commits(root: Path) -> str:
-    """Return the content of git's file `shallow`, or "" if the clone is complete.
-
-    The file `shallow` lists the oldest commits in a shallow clone.
-    """
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -217,11 +194,7 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse the output of `git log`. For each commit, the output contains a header, and then a status and one
-    or two paths for each changed file.
-
-    Files outside the folder `prefix` are omitted. The prefix is removed from all other paths.
-    """
+    # For each commit: a header, then a status and one or two paths for each changed file.
     tokens = iter(output.split("\0"))
     head: list[str] = []
     changes: list[FileChange] = []
@@ -243,10 +216,9 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the parts of a change that affect the folder `prefix`, with the prefix removed from their paths.
+    """Yield the effect of a change on the folder `prefix`.
 
-    A file that was moved into the folder becomes an added file. A file that was moved out becomes a deleted
-    file.
+    A file moved into the folder is added, and a file moved out of it is deleted.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

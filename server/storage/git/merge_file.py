@@ -1,4 +1,4 @@
-"""Line merges of single files with `git merge-file`, which keep the lines in conflict."""
+"""Line merges of single files with `git merge-file`, including the lines in conflict."""
 
 import os
 import re
@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Lines that both sides changed in different ways. Each field contains the lines of one version."""
+    """Lines that both sides changed in different ways, in each version."""
 
     ours: str
     base: str
@@ -28,22 +28,18 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Result of a line merge with conflicts. `ours`, `theirs` and `base` contain the merged lines. They
-    differ only in the lines in conflict, which come from the respective version. In `common`, the lines in
-    conflict are missing.
-    """
+    """Result of a line merge with conflicts, with the lines in conflict taken from each version."""
 
     ours: str
     base: str
     theirs: str
-    common: str
+    common: str  # without the lines in conflict
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of a text line by line, like `storage.git.tree.merge_text`, and also return
-    the lines in conflict.
+    """Merge two changed versions of a text line by line, and include the lines in conflict.
 
-    Return None if the merge takes too long, if git is not installed, or if a text can't be written to a file.
+    Return None if git is not installed or too slow, or if a text can't be written to a file.
     """
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
@@ -60,7 +56,7 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
 
 
 def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
-    """Return the merged lines and the conflicts, in order. Return None if the merge is impossible."""
+    """Return the merged lines and the conflicts, in order, or None if the merge is impossible."""
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
     size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
@@ -88,7 +84,6 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
 
 
 def _parts(output: str, size: int) -> Iterator[str | Region]:
-    """Yield the merged lines and the conflicts in the output of `git merge-file --diff3`."""
     markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
     collected: list[str] = [""]  # Merged lines, followed by the lines of ours, base and theirs in a conflict.
     for line in _LINE.findall(output):
@@ -104,11 +99,9 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge a file exactly as git would, and write the result to the file `ours`. Return whether there is no
-    conflict.
+    """Merge a file exactly as git would, and write the result to `ours`. Return True without conflicts.
 
-    The current repository's settings apply, such as `merge.conflictStyle`. If git can't merge the file, for
-    example because it is binary, the file `ours` stays as it is.
+    If git can't merge the file, `ours` stays as it is.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]
@@ -126,7 +119,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return the setting `merge.conflictStyle` of the current repository, or "" if it is not set."""
+    """Return the current repository's setting `merge.conflictStyle`, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

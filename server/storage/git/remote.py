@@ -1,8 +1,5 @@
-"""Fetch and push: all communication with a git remote.
-
-The commands use the repository's `pre-push` hook, and the credential helpers and ssh settings of the user who
-runs the server. A command that would prompt for input fails instead. Each command has a timeout. The output
-from a remote is not trusted, so it is truncated.
+"""Fetch and push: all communication with a git remote. Commands never prompt for input, and each has a
+timeout.
 """
 
 import os
@@ -86,10 +83,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Result of a git command: its exit status, its output and its error output. Both outputs are truncated.
-
-    After a timeout, the exit status is None.
-    """
+    """Result of a git command, with truncated output. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -97,10 +91,9 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch from a remote into its tracking branch. Return the id of the branch's last commit on the
-    remote.
+    """Fetch a branch from a remote. Return its last commit, or "" if it does not exist there.
 
-    Return "" if the branch does not exist on the remote. Raises RemoteAwayError and RemoteAccessError.
+    Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -120,7 +113,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches from a remote into tracking branches, and the remote's tags into refs/bifolio/tags/.
+    """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -144,13 +137,12 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a branch on a remote, if the branch there is still at the commit `expected`.
+    """Push a commit to a remote branch that is still at `expected`, or create it if that is "".
 
-    To create a branch, pass "" as `expected`. Set `follows` if it is certain that the commit descends from
-    `expected`. Then git does not check this.
+    Set `follows` to skip the check that the commit descends from `expected`.
 
     Raises:
-    - RemoteMovedError if the branch is at a different commit, or would lose commits.
+    - RemoteMovedError if the branch has moved or would lose commits.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
     - RemoteLostError if it is unknown whether the commit arrived.
@@ -180,19 +172,16 @@ def push(
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Return the full ref name of the tracking branch for a branch on a remote."""
     return f"refs/remotes/{remote}/{branch}"
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the commit to which a remote branch pointed at the last fetch, or "" if the branch was never
-    fetched.
-    """
+    """Return a remote branch's commit at the last fetch, or "" if it was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
 def plain(text: str) -> str:
-    """Shorten a remote's output to one printable line, and remove credentials."""
+    """Shorten a remote's output to one printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
@@ -215,10 +204,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error to raise if a push has failed but the remote has reported no reason.
-
-    The cause is either the connection or a local hook.
-    """
+    """Return the error for a failed push for which the remote has reported no reason."""
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
@@ -242,7 +228,7 @@ def _without_hints(stderr: str) -> str:
 
 
 def _run(root: Path, seconds: float, *arguments: str) -> _Done:
-    """Run a git command that contacts a remote. After `seconds`, kill the command and its child processes."""
+    """Run a git command that contacts a remote. After `seconds`, kill it and its child processes."""
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -266,11 +252,7 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """Wait up to `seconds` for a process to end, and return its exit status. Raises TimeoutExpired.
-
-    If possible, a pidfd is used, because `Popen.wait` polls and therefore returns up to 50 ms late.
-    """
-    if hasattr(os, "pidfd_open"):
+    if hasattr(os, "pidfd_open"):  # `Popen.wait` polls, so it returns up to 50 ms late.
         with suppress(OSError):
             ended = os.pidfd_open(process.pid)
             try:
@@ -284,7 +266,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a command's output to the end, but stores only the first _MAX_OUTPUT_BYTES bytes."""
+    """Thread that reads all output of a command, but stores only the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -297,11 +279,7 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        """Return the stored output as text.
-
-        If another process still has the output open, wait for it for at most _TERMINATE_TIMEOUT_S.
-        """
-        self._thread.join(_TERMINATE_TIMEOUT_S)
+        self._thread.join(_TERMINATE_TIMEOUT_S)  # Another process may still have the output open.
         return self._data.decode(errors="replace")
 
 
@@ -330,9 +308,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a key for cached git settings of the repository. The key changes when the settings change, and
-    also every few seconds.
-    """
+    """Return a cache key that changes with the git settings, and also every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
@@ -340,11 +316,8 @@ def _settings_mark(root: Path) -> object:
 # The cache saves 1.7 ms for each command that contacts a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether an ssh command (core.sshCommand) is configured for a repository.
-
-    A value that Bifolio itself passes on the command line is ignored. `mark` is used only as a cache key.
-    """
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
+    # Bifolio itself passes a value on the command line.
     return any(not line.startswith("command\t") for line in output.splitlines())
 
 

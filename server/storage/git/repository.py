@@ -31,21 +31,17 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of the repository that contains a site.
+    """Location of the repository that contains a site."""
 
-    `folder` contains HEAD and the index, and `common` contains the branches. The two folders are different
-    only in a `git worktree`. `prefix` is the site's path in the working tree, with a trailing "/".
-    """
-
-    folder: Path
-    common: Path
-    prefix: str
+    folder: Path  # contains HEAD and the index
+    common: Path  # contains the branches; differs from `folder` only in a `git worktree`
+    prefix: str  # the site's path in the working tree, with a trailing "/"
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of the repository that contains the site at `root`. Raises GitError.
+    """Return the location of a site's repository, or None if git finds no readable one.
 
-    Return None if git does not find a readable repository. The result is cached until `.git` is replaced.
+    Raises GitError.
     """
     mark = place_mark(root)
     try:
@@ -57,23 +53,15 @@ def location(root: Path) -> Location | None:
 # The cache reduces the time for a page of history from 13 to 6 ms.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
-    """Return the location of a repository, like `location`, but raise LookupError if there is no repository.
-
-    `lru_cache` does not cache exceptions, so a repository that is created later will be found.
-    """
     output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if output is None:
-        raise LookupError
+        raise LookupError  # Not cached, so a repository that is created later will be found.
     folder, common, prefix = output.split("\n")[:3]
     return Location(Path(folder), root / common, prefix)
 
 
 def place_mark(root: Path) -> object:
-    """Return a value that identifies the nearest `.git`, which is in the site's folder or in one of its
-    parent folders.
-
-    Return None if there is no `.git`.
-    """
+    """Return a value that identifies the nearest `.git` in the site's folder or above, or None."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -84,42 +72,34 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder that contains a repository's HEAD, index and index.lock, or None if there is no
-    repository.
-    """
+    """Return the folder that contains HEAD and the index, or None if there is no repository."""
     place = location(root)
     return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in git's working tree, with a trailing "/".
-
-    If the site is the top folder of the working tree, return "".
-    """
+    """Return a site's path in the working tree, with a trailing "/", or "" for the top folder."""
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git tracks a file in the site. For a folder, whether git tracks any file in the folder. Raises
-    GitError.
-    """
+    """Whether git tracks a file, or any file in a folder. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
-    """Whether the repository is a shallow clone, in which older history is missing. Raises GitError."""
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
 def head_by_git(root: Path) -> str:
-    """Return the id of the checked-out commit, as reported by git.
+    """Return the checked-out commit according to git, or "" if there is none.
 
-    Return "" if there is no commit or no readable repository. Raises GitError if HEAD points to a missing
-    commit. In this case, git itself would only report that there is no commit.
+    Raises GitError if HEAD points to a missing commit.
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
+    # git itself would only report that there is no commit.
     if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise GitError(f"the checked-out commit, the object {object_id.strip()}, is missing or damaged")
     place = location(root) if git(root, "rev-parse", "--git-dir") else None
@@ -131,9 +111,9 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """Return a value that changes with each commit or checkout in the repository at `folder`.
+    """Return a value that changes with each commit or checkout.
 
-    Return None if the value can't be determined by reading files.
+    Return None if it can't be determined by reading files.
     """
     try:
         head = (folder / "HEAD").read_text().strip()
@@ -150,40 +130,31 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of the lock file index.lock, or None if it does not exist.
-
-    A git command holds this lock while it changes files.
-    """
+    """Return the mark of index.lock, or None if no git command holds it."""
     return file_mark_of(folder / "index.lock")
 
 
 def under_way(folder: Path) -> str:
-    """Return a description of the git operation that is in progress in a repository, such as "a merge".
-
-    Return "" if no operation is in progress.
-    """
+    """Return the git operation in progress, such as "a merge", or "" if there is none."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
-    """Whether a git command may be changing files, according to the mark of index.lock.
-
-    This is the case only if the lock file is empty and recent, because git writes the new index into the lock
-    file after it has changed the files. A lock file that is not empty is no reason to wait: for example, `git
-    commit -a` keeps such a file for as long as an editor is open.
-    """
+    """Whether a git command may be changing files, according to the mark of index.lock."""
+    # git fills the lock file only after changing files. `git commit -a` keeps a filled one while an editor
+    # is open.
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock file is so old that the process which created it has probably been killed."""
+    """Whether a lock file is so old that its process was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file as it is stored in a commit or in git's index: its mode and the id of its blob (its content)."""
+    """A file in a commit or in git's index: its mode and the id of its blob (its content)."""
 
     mode: str
     id: str
@@ -194,9 +165,9 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository that contains the site at `root`. `prefix` is the site's path in the repository.
+    """The git repository that contains the site at `root`. `prefix` is the site's path in it.
 
-    `nothing` is the object id that consists only of zeros, which means "no object" in git.
+    `nothing` is the object id of zeros, which means "no object" in git.
     """
 
     root: Path
@@ -218,7 +189,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether `git commit` must be used to create commits, because hooks or signatures are configured."""
+        """Whether hooks or signatures are configured, so commits must run other programs."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -253,27 +224,22 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return the versions of the given files in a commit. If a file is not in the commit, its value is
-        None.
-        """
+        """Return the files' versions in a commit, with None for files that it does not contain."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site to a path relative to the repository's top folder.
-
-    `prefix` is the site's path in the repository. For a file outside the site, `path` consists of `../` and
-    the path in the repository.
-    """
+    """Convert a path relative to the site to a path in the repository. `prefix` is the site's path."""
+    # Paths outside the site begin with `../`.
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the repository that contains the site at `root`.
+    """Return the repository that contains the site.
 
-    Raises CommitError if git does not find a readable repository.
+    Raises CommitError if git finds no readable repository.
     """
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))

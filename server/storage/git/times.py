@@ -1,8 +1,4 @@
-"""The times of the first and the last commit that changed each file. They are read from git once and then
-cached.
-
-If the site does not use git, no times are known.
-"""
+"""The times of the first and last commit that changed each file, read from git once and cached."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -25,23 +21,14 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The times of the first and the last commit that changed each file, in seconds since 1970. Only one
-    commit and its ancestors are considered.
-
-    If a file was renamed, the first time is the time when the file was added under its old path. If the
-    clocks of machines differ, the earliest and the latest commit time are used. `changed` contains the files
-    that differ from the commit, so the time of their last change is not in git.
-    """
+    """The times of the first and last commit that changed each file, in seconds since 1970."""
 
     commit: str = ""
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    changed: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file. `modified` is the file's mtime in seconds since 1970.
-
-        If the commits do not contain one of the two times, the mtime is used for it.
-        """
+        """Return createdAt and updatedAt for a file. Its mtime, `modified`, replaces unknown times."""
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -49,20 +36,18 @@ class CommitTimes:
         return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """Return the time when a file last changed, in seconds since 1970. `modified` is the file's mtime.
+        """Return when a file last changed, in seconds since 1970.
 
-        The mtime is used if the file's last change has not been committed.
+        This is the mtime, `modified`, if the change is not committed.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the commit times up to HEAD. Only commits that are neither in `before` nor in the cache are read
-    from git.
+    """Return the commit times up to HEAD, based on `before` or on the cache in `folder`.
 
-    `folder` contains the cache. Raises GitError if the commit times can't be read. If only the list of
-    changed files can't be read, this is logged, and the list in `before` is used.
+    Raises GitError if the commit times can't be read.
     """
     commit = head_commit(root)
     if not commit:
@@ -94,10 +79,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log that git can't list the files that differ from the last commit.
-
-    Repeated calls log this only once.
-    """
+    """Log once that git can't list the uncommitted files."""
     # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
@@ -106,12 +88,7 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return the first and last commit times by path, updated with more commits. `commits` must be sorted
-    from newest to oldest.
-
-    The result is the same if the commits are added all at once or one by one, even if the clocks of machines
-    differ.
-    """
+    """Return the first and last commit times by path, updated with more commits (newest first)."""
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

@@ -20,18 +20,16 @@ BATCH_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file in a commit: the id of its blob (the git object with its content), and its size in bytes."""
+    """A file in a commit: the id of its blob, and its size in bytes."""
 
     id: str
     size: int
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files of the site at `root` in a commit, by path. If `paths` is given, return only those
-    files.
+    """Return the site's files in a commit by path, or only those in `paths`.
 
-    A symbolic link is replaced by the files that it points to, if the rules in `storage.links` allow that.
-    Raises GitError.
+    Symbolic links are replaced by their targets if `storage.links` allows that. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -72,10 +70,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of the blobs with the given ids, in order. For a missing blob, yield None.
+    """Yield the contents of blobs in order. Yield None for a missing blob.
 
-    Blobs can be missing in a partial clone. Each id can also be a name such as `COMMIT:./PATH`, which must
-    not contain a newline. Raises GitError.
+    Each id can also be a name such as `COMMIT:./PATH`, without a newline. Raises GitError.
     """
     requested = list(ids)
     if not requested:
@@ -98,9 +95,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, the content of a file in git, unless it is None. None means that the blob is missing, so
-    GitError is raised.
-    """
+    """Return a file's content. Raise GitError if it is None, because the blob is missing."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -109,15 +104,12 @@ def required(data: bytes | None, path: str, blob: Blob) -> bytes:
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Store `data` in git as a blob, and return the blob's id. Raises GitError."""
+    """Store data in git as a blob, and return its id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy the content of a blob of any size to the open file `into`. Return False if the blob is missing.
-
-    Raises GitError.
-    """
+    """Copy a blob of any size to an open file. Return False if it is missing. Raises GitError."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -128,10 +120,9 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files in commits, in order. Each name has the form `COMMIT:./PATH`.
+    """Yield the contents of files in commits, named `COMMIT:./PATH` without a newline, in order.
 
-    For a file that is missing or larger than `most` bytes, yield None. To limit the memory use, the files are
-    read in small batches. Names must not contain a newline. Raises GitError.
+    Yield None for a file that is missing or larger than `most` bytes. Raises GitError.
     """
     requested = list(names)
     if not requested:
@@ -160,10 +151,9 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """Return both versions of each file that differs between two commits, including symbolic links and
-    submodules.
+    """Return both versions of each file that differs between two commits. Raises GitError.
 
-    The keys are paths relative to the site. Paths outside the site begin with `../`. Raises GitError.
+    Paths are relative to the site. Those outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
@@ -177,9 +167,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that the given commits have changed. Raises GitError.
+    """Return the paths in the site that the commits have changed. Raises GitError.
 
-    For a merge commit, only paths that differ from all its parents are returned.
+    In a merge, only paths that differ from all its parents count.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -196,12 +186,9 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changed versions of a text, `ours` and `theirs`, line by line. `base` is the version from
-    which both were changed.
+    """Merge two changed versions of the text `base` line by line.
 
-    Return None if the changes conflict, if the merge takes too long, or if git is not installed. Line endings
-    and the final newline are merged separately: if only one version has changed them, that version's are
-    used.
+    Return None if they conflict, or if git is not installed or too slow.
     """
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))
@@ -214,7 +201,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Merge two changes to a yes-or-no property of a text."""
+    """Merge two changes to a yes-or-no property."""
     return theirs if ours == base else ours
 
 

@@ -1,7 +1,5 @@
-"""Log messages about git problems. A message contains a hint on how to fix the problem. The end of a problem
-is also logged.
-
-The same cause can make git fail in many places and processes, but is logged only once.
+"""Log messages about git problems, with hints on how to fix them. Each cause is logged only once, and so is
+its end.
 """
 
 import logging
@@ -54,7 +52,7 @@ _BITS = 64  # Number of bits in a mask. Problems that match no pattern in the ta
 
 
 class Concern(IntEnum):
-    """A part of the server's work that fails or is delayed because of a git problem."""
+    """Part of the server's work that fails or is delayed because of a git problem."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -69,20 +67,14 @@ _NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # These are only notes, because
 
 
 class TroubleLog:
-    """Log of git problems in a site's repository. The log is shared with all processes that are forked after
-    it was created.
-    """
+    """Log of git problems in a site's repository, shared with processes that are forked later."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem, its consequence, and how to fix the problem.
-
-        `concern` is the part of the server's work that is affected. If a problem with the same cause was
-        already logged and has not been resolved, nothing is logged.
-        """
+        """Log a problem, its consequence, and how to fix it, unless the same cause is already logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
@@ -95,10 +87,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Record that the problems which affect the given parts of the server's work are resolved.
-
-        If no problem remains, log that git works again.
-        """
+        """Mark problems as resolved. If none remains, log that git works again."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -117,10 +106,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log of git problems for the site at `root`.
-
-    Must be called once before workers are forked.
-    """
+    """Return a site's log of git problems. Must be called once before workers are forked."""
     return TroubleLog(root)
 
 

@@ -1,9 +1,4 @@
-"""Search for files that differ from the last commit.
-
-git reads each file whose size or times differ from those in its index. After a site was copied to another
-folder, the times of all files differ, so git reads all files and updates the times in the index. This updated
-index is cached for the next start.
-"""
+"""Search for files that differ from the last commit."""
 
 import os
 import shutil
@@ -37,12 +32,9 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of the `paths` that differ from the last commit. If `paths` is None, all tracked files are
-    checked.
+    """Return those of the `paths`, by default all tracked files, that differ from the last commit.
 
-    The index with updated times is cached in the folder `cache`. Return an empty set if there is no commit or
-    no index, or if a git filter can't be disabled. Raises GitError if git fails or times out, or if the index
-    can't be copied.
+    Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -65,11 +57,8 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    """Return the path at which a copy of the given index, with updated times, is cached.
-
-    Return None if there is no index or no cache folder. A cached index can be used in any working tree,
-    because git ignores the index entries of files whose times differ.
-    """
+    # After a site was copied, the times of all files differ, so git reads all files. The cached index saves
+    # that. Any working tree can use it, because git ignores entries of files with other times.
     mark = file_mark_of(index)
     if cache is None or mark is None:
         return None
@@ -77,10 +66,7 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on a copy of the index. If git updates the times in the copy, cache it as `cached`.
-
-    Return the command's output. Raises GitError.
-    """
+    """Run a git command on a copy of the index, and cache the copy if git updates it. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
         return ""
@@ -110,10 +96,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the differences between the last commit and the files in the folders `paths`, sorted by path.
+    """Return the differences between the last commit and the folders `paths`, sorted by path.
 
-    Untracked files are included, but ignored files are not. A moved file is reported as renamed if its
-    content is similar enough to the old file. Raises CommitError and GitError.
+    Includes untracked files, but not ignored files. Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -150,8 +135,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` whose content is different from the last commit, either on disk or in git's
-    index.
+    """Return those of the `paths` that differ from the last commit, on disk or in git's index.
 
     This runs the repository's filters. Raises CommitError.
     """
@@ -164,9 +148,8 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return those of the `paths` that were edited although `git status` does not report them.
+    """Return edited files that `git status` omits due to `--assume-unchanged` or `--skip-worktree`.
 
-    `git status` omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`.
     Raises CommitError.
     """
     full = {repository.full(path): path for path in paths}
@@ -185,12 +168,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return files that prevent the creation of files at `paths`, because they were staged with `git add`.
-    Files in HEAD are not returned.
-
-    For example, a staged file `a/b` prevents the creation of a file `a`, and a staged file `a` prevents the
-    creation of `a/b`.
-    """
+    """Return newly staged files that block the creation of `paths`, such as a file `a` that blocks `a/b`."""
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
     new_paths = set(map(repository.full, paths))

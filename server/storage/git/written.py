@@ -1,9 +1,4 @@
-"""Comparison of a written file with the file on disk, and with the versions that other people have committed
-since the write.
-
-While a write is waiting to be committed, other people may commit changes to the same file. The functions
-determine whether the write must still be committed.
-"""
+"""Determines whether a write must still be committed after other people have committed the same file."""
 
 import filecmp
 import os
@@ -26,23 +21,15 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The versions of a file that a write replaced.
+    """The versions of a file that a write replaced."""
 
-    `commit` is the id of the commit that was checked out at the time, or "" if unknown. `digests` are the
-    hexadecimal digests of earlier versions of the file. If one of these versions is committed later, that
-    commit does not contain the write. `later` are the digests of versions that Bifolio has written after it.
-    If somebody commits one of them, the write itself still needs a commit.
-    """
-
-    commit: str
-    digests: Collection[str] = ()
-    later: Collection[str] = ()
+    commit: str  # that was checked out at the time, or "" if unknown
+    digests: Collection[str] = ()  # of earlier versions
+    later: Collection[str] = ()  # of versions that Bifolio has written afterwards
 
 
 class ByOthers(Enum):
-    """What other people have committed to a file since a write: nothing newer, the write itself, or a
-    different version.
-    """
+    """What other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -52,10 +39,9 @@ class ByOthers(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
 ) -> ByOthers:
-    """Determine what other people have committed to a file since Bifolio wrote `content` to the file.
+    """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
-    If the file on disk still has this content, return NOTHING_NEWER. `head` is the id of the checked-out
-    commit. Raises CommitError and GitError.
+    `head` is the checked-out commit. Raises CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -80,22 +66,17 @@ def committed_by_others(
 
 
 def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:
-    """Return the digests that a file's version in a commit can have had on disk.
-
-    The version is compared both as it is stored in git and as git checks it out, because the replaced file
-    could have had either form.
-    """
     if version is None:
         return {MISSING}
     name, digests = f"{commit}:{repository.full(path)}", set[str]()
-    for filters in ("--filters", "blob"):
+    for filters in ("--filters", "blob"):  # as checked out, and as stored in git
         with suppress(CommitError):  # A filter may fail.
             digests.add(digest_of(git_as_owner(repository.root, "cat-file", filters, name)).hex())
     return digests
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Whether a file on disk has one of the versions in `basis`, which a write has replaced."""
+    """Whether a file on disk has one of the versions that a write replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -103,10 +84,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store `content` in git as a blob for the file at `path`, and return the blob's id.
-
-    The git filters that are configured for this path are applied.
-    """
+    """Store content in git with the filters for `path` applied. Return the blob's id."""
     if isinstance(content, Path):
         # `--path` selects the filters, because the content is stored at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -118,11 +96,7 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file on disk has the given content.
-
-    If `content` is a path, the file is compared with the file at that path. If `content` is None, return True
-    if `file` is missing.
-    """
+    """Whether a file has the given content: bytes, the bytes of another file, or None if missing."""
     try:
         if content is None:
             return not os.path.lexists(file)

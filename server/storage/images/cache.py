@@ -1,10 +1,4 @@
-"""Cache of the width and height, hash and resized variants (formats) of each image, so that each image is
-read only once.
-
-The cache finds an image by the signature of its file. The cache can be deleted at any time. The method `make`
-creates the resized variants of an image. It is called immediately for an upload. For image files that were
-copied into the folder, a background job calls it.
-"""
+"""Cache of each image's dimensions, hash and resized variants (formats), so each is read only once."""
 
 import os
 import posixpath
@@ -52,15 +46,10 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The width and height of an image, and its key in the cache. The width and height are None if the file
-    is not an image.
-
-    `key` is the hash under which the resized variants (formats) are stored. It is "" if the image needs no
-    resized variants or can't be resized.
-    """
+    """The dimensions of an image, or None for other files, and the key of its resized variants."""
 
     size: ImageSize | None
-    key: str
+    key: str  # "" if the image needs no variants or can't be resized
 
 
 NO_PICTURE = Picture(None, "")
@@ -70,10 +59,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of images for the site at `root`. The resized variants (formats) are stored in `folder`.
-
-    The paths that are passed to methods are relative to content/uploads/.
-    """
+    """Cache of images for the site at `root`. Paths are relative to content/uploads/."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
@@ -90,8 +76,7 @@ class ImageCache:
     def read_ahead(self, source: Path, ending: str) -> None:
         """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
 
-        `ending` is the image's file name extension. This method is called before the site's write lock is
-        acquired, because hashing is slow.
+        This keeps the slow hashing out of the site's write lock.
         """
         try:
             with source.open("rb") as file:
@@ -108,26 +93,20 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's width and height, and its resized variants (formats) in the form in which the API
-        returns them.
-
-        Each of the two results is None if it is not known yet.
-        """
+        """Return an image's dimensions and its resized variants, as in the API. None if not known yet."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return what is cached about an image, or None if the file's signature is no longer `signature_`."""
+        """Return what is cached about an image, or None if its signature has changed."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether an image's resized variants (formats) have not been created yet, or have not been added to
-        its document yet.
-        """
+        """Whether an image's resized variants have not been created or added to its document yet."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -138,26 +117,21 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create the resized variants (formats) of an image.
-
-        Return False if the image can't be resized at all, or can't be resized at present.
-        """
+        """Create the resized variants of an image. Return False if it can't be resized, or not now."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
         except UnscalableError:
-            self._forget_key(inside, key)
+            self._mark_unscalable(inside, key)
             return False
         if done:
             self.save()
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants (formats) of the image with this key. `open_file` is a function that
-        opens the image.
+        """Create the resized variants for the key of an image, which `open_file` opens.
 
-        Return False if the image can't be resized at present. Raises UnscalableError if the image can never
-        be resized.
+        Return False if the image can't be resized now. Raises UnscalableError if it never can be.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -173,9 +147,7 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes whenever a process creates resized variants, and when all variants are
-        deleted.
-        """
+        """Return a number that changes when variants are created, or when all are deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -185,9 +157,7 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file that contains one resized variant of an image, such as `small_a.png`, or None if it
-        does not exist.
-        """
+        """Return the file of a resized variant such as `small_a.png`, or None if it does not exist."""
         format_ = format_of(inside)
         if format_ is None or format_[1] not in images:
             return None
@@ -195,11 +165,9 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Check that the file with one resized variant of an image is not damaged, and return the file.
+        """Return the file of a resized variant, or None if it is missing or damaged.
 
-        `name` is the variant's name, such as "small". The file is hashed again only if its mark has changed.
-        If the file is damaged, all variants of the image are discarded, so that they will be created again.
-        After an unrelated error, such as too many open files, nothing is discarded.
+        A damaged file discards all variants of the image. They will be created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -212,7 +180,7 @@ class ImageCache:
             )
         except (IsADirectoryError, ValueError, KeyError, TypeError, AttributeError):
             mark, is_same = None, False
-        except OSError:
+        except OSError:  # not created yet, or an unrelated error such as too many open files
             return None
         if mark is None or not is_same:
             discard_record(self.folder, key)
@@ -221,16 +189,10 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete resized variants that have not been used for a long time.
-
-        `files` contains the site's media. Return the number of images whose variants were deleted.
-        """
+        """Delete resized variants that were not used for a long time. Return for how many images."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key under which an image's resized variants are stored. If the image can't be read now,
-        return the last known key.
-        """
         key = self._look(inside)[1]
         cached = self._known.get(inside)
         return key or (cached[2] if cached else "")
@@ -263,20 +225,13 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return what `read_ahead` has cached about an image. If nothing is cached, measure and hash the
-        image now.
-
-        The cached result is found by the file's mark, not by its signature, because creating a hard link
-        changes the ctime in the signature. A result is valid for READ_AHEAD_TTL_S seconds.
-        """
-        with self._lock:
+        with self._lock:  # A mark is used as the key, because creating a hard link changes the signature.
             cached = self._read_ahead.get(mark)
         if cached and cached[0] == ending.lower() and time.monotonic() - cached[2] < READ_AHEAD_TTL_S:
             return cached[1]
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """Open an image. Raises OSError if the image is a link to a file outside content/uploads/."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
@@ -287,10 +242,7 @@ class ImageCache:
         pause = BACKOFFS_S[min(count, len(BACKOFFS_S) - 1)]
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
-    def _forget_key(self, inside: str, key: str) -> None:
-        """Record that the image with this key can't be resized. It is not tried again until the image's
-        content changes.
-        """
+    def _mark_unscalable(self, inside: str, key: str) -> None:
         with self._lock:
             self._unscalable.add(key)
             signature_, image_size, known = self._known[inside]
@@ -322,10 +274,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return an image's width and height.
-
-    Return None if the file name extension or the content is not that of an image.
-    """
+    """Return an image's width and height, or None for other files."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -333,9 +282,6 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Return an image's width and height, and its hash if resized variants must be created.
-
-    Raises OSError and ValueError.
-    """
+    """Measure an image, and hash it if resized variants are needed. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), ending)
     return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

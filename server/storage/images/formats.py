@@ -1,7 +1,5 @@
-"""Resized variants (formats) of images. They are created once for each image content.
-
-The variants are stored in .bifolio/formats/, in a folder that is named after the hash of the image. They can
-be deleted at any time. In each site, only one image at a time is resized, in a separate process (`scale`).
+"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash. One image at a time is
+resized, in a separate process.
 """
 
 import hashlib
@@ -49,25 +47,19 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """Raised if an image can't be resized, because it is damaged or because decoding it would take too much
-    time or memory.
-    """
+    """Raised if an image is damaged, or if decoding it would take too much time or memory."""
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the key under which an image's resized variants are stored.
-
-    The key is the hash of the image's bytes.
-    """
+    """Return the key of an image's resized variants: the hash of its bytes."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the resized variants (formats) of an image in the form in which the API returns them.
+    """Return an image's resized variants as in the API, or None if they have not been created yet.
 
-    Return None if the variants have not been created yet. `key` is the hash of the image, and `inside` its
-    path relative to content/uploads/.
+    `inside` is the image's path relative to content/uploads/.
     """
     try:
         return described_formats(read_record(folder, key), inside)
@@ -76,17 +68,16 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the record of an image's resized variants: the width, height, size in bytes and digest of each
-    variant, by the variant's name.
+    """Return the width, height, size in bytes and digest of each resized variant, by name.
 
-    Raises OSError if the variants have not been created yet, and ValueError if the record is damaged.
+    Raises OSError if the variants do not exist yet, and ValueError if their record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether all resized variants of an image exist and none of them is damaged."""
+    """Whether all resized variants of an image exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -98,25 +89,21 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of the file of a resized variant. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert the record of an image's resized variants to the form in which the API returns it (`formats`).
-
-    `inside` is the image's path relative to content/uploads/.
-    """
+    """Convert data about resized variants to the API's `formats`."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Create the resized variants of an image, unless another process has just created them.
+    """Create an image's resized variants, unless they exist. `key` is the image's hash.
 
-    `key` is the hash of the image in the open file `file`. Raises:
+    Raises:
     - UnscalableError if the image can't be resized.
-    - BusyError if too much time passes while other images are being resized.
+    - BusyError if resizing other images takes too long.
     - OSError if the file was replaced, or if resizing fails for any other reason.
     """
     target = folder / key
@@ -149,10 +136,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's resized variants because the variants are damaged.
-
-    They will be created again.
-    """
+    """Delete the record of an image's damaged variants, so that they will be created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -168,11 +152,9 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete resized variants that are not needed and have not been used for RETENTION_S seconds.
+    """Delete unneeded variants that were not used for RETENTION_S. Return for how many images.
 
-    `find_needed` returns the keys of the images whose variants are needed. It can omit images in past
-    commits, because their variants are created again on request. While an image is being resized, nothing is
-    deleted. Return the number of images whose variants were deleted. Raises OSError.
+    `find_needed` returns the keys of needed variants. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -189,8 +171,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Run the process that resizes an image and writes the variants to `folder`. Return the output of the
-    process.
+    """Resize an image in a separate process, and return its output.
 
     Raises UnscalableError if the image caused a failure, and OSError for other failures.
     """
@@ -231,10 +212,9 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split the path of a resized variant into the variant's name and the path of the original image.
+    """Split a variant's path, such as `a/small_b.png`, into (`small`, `a/b.png`).
 
-    For example, `a/small_b.png` becomes (`small`, `a/b.png`). Return None if the path is not that of a
-    variant.
+    Return None for other paths.
     """
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
@@ -242,5 +222,4 @@ def format_of(inside: str) -> tuple[str, str] | None:
 
 
 def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    """Return the path of the file that contains one resized variant of an image."""
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

@@ -14,17 +14,14 @@ PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after the image was rotated according to its EXIF data."""
+    """An image's width and height in pixels, after rotation according to its EXIF data."""
 
     width: int
     height: int
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and its usual file name extension from its first bytes.
-
-    Return None if the type is unknown.
-    """
+    """Detect a file's media type and usual extension from its first bytes. None if unknown."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None
@@ -44,5 +41,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes (1000 bytes), rounded to two decimal places. Halves are rounded up."""
+    """Convert bytes to kilobytes (1000 bytes), rounded half up to two decimal places."""
     return math.floor(size / 10 + 0.5) / 100

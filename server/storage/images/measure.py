@@ -1,4 +1,4 @@
-"""Width and height of an image. They are read from the header of the file, without decoding the image."""
+"""Width and height of an image, read from the file's header without decoding the image."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -21,10 +21,7 @@ _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """Return an image's width and height, read from the header of the file.
-
-    Return None if the file is not an image, or if the image is too large.
-    """
+    """Return an image's width and height, or None if the file is too large or not an image."""
     ending = ending.lower()
     try:
         if ending in _READERS:
@@ -43,12 +40,7 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """Wrapper for an open file that allows reading at most `most` bytes in total. After that, reading raises
-    ValueError.
-
-    Without this limit, a crafted header that consists of many parts and is as long as the whole file could
-    slow down the server.
-    """
+    """File wrapper that raises ValueError after `most` bytes, because a crafted header can be very long."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file, self._left = file, most
@@ -64,11 +56,8 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation of an image if it is stored before the pixels in the file.
-
-    Pillow's own method is not used, because for a PNG it would decode the whole image to search for EXIF data
-    after the pixels.
-    """
+    """Return the EXIF orientation of an image if it is stored before the pixels in the file."""
+    # For a PNG, `image.getexif` would decode the image to search for EXIF data after the pixels.
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 
 

@@ -1,14 +1,9 @@
-"""Process that resizes one image and exits, which frees its memory.
+"""Program that resizes one image and exits, which frees its memory.
 
     python -m server.storage.images.scale FOLDER ENDING PIXELS < IMAGE
 
-It writes the resized variants that are smaller than the image to FOLDER, for example as `small.png` if ENDING
-is `.png`. An image with more than PIXELS pixels is rejected. The process prints the dimensions and sizes:
-`{"small": {"width": 500, "height": 333, "bytes": 4711}}`.
-
-The exit status is UNSCALABLE_STATUS if the image is damaged, too large or needs too much memory. If it needs
-too much processor time, the process is killed by SIGXCPU. Other failures, such as a full disk or SIGKILL, are
-not caused by the image.
+Writes the variants to FOLDER and prints their dimensions as JSON. PIXELS is the largest size that is
+accepted. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
 """
 
 import json
@@ -35,11 +30,9 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write an image's resized variants to `folder`. Return the width, height and size in bytes of each
-    variant, by the variant's name.
+    """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    Raises OSError if the file is not an image or has more than `most` pixels. For a damaged file, Pillow may
-    raise any exception.
+    Raises OSError, or any exception from Pillow, if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
     made = {}
@@ -74,10 +67,7 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """Shrink an image by averaging pixels, until it is about twice as large as the largest variant.
-
-    This is faster than resampling the whole image.
-    """
+    # Averaging pixels is faster than resampling the whole image.
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image
 
@@ -129,7 +119,7 @@ def _bound() -> None:
 
 
 def main() -> None:
-    """Resize the image on standard input. See the docstring of this module."""
+    """Resize the image on standard input."""
     _bound()
     folder, ending, most = sys.argv[1:]
     try:

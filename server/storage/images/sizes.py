@@ -1,6 +1,4 @@
-"""Maximum width and height of each resized variant (format), and the rule that determines which images get
-resized variants.
-"""
+"""Maximum dimensions of the resized variants (formats) of images, and which images get variants."""
 
 from collections.abc import Mapping
 
@@ -20,11 +18,7 @@ MAX_DECODED_PIXELS = 64_000_000  # Larger images are not resized, except JPEGs.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether resized variants must be created for an image: it is larger than the smallest variant, and its
-    type and dimensions allow resizing.
-
-    `ending` is the image's file name extension.
-    """
+    """Whether an image can be resized and is larger than the smallest variant."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

@@ -1,8 +1,4 @@
-"""Width and height of an SVG drawing. They are read from the beginning of the file.
-
-The XML parser Expat parses only the `svg` tag, and loads nothing from outside the file. XML entities must be
-short and must not contain other entities, because nested entities could exhaust the memory.
-"""
+"""Width and height of an SVG drawing, read from the beginning of the file."""
 
 import math
 import re
@@ -13,7 +9,7 @@ from xml.parsers import expat
 
 MAX_HEAD_BYTES = 64 * 1024  # The `svg` tag must end within this many bytes.
 MAX_SIDE_PIXELS = 32_767
-_MAX_ENTITY_CHARS = 200
+_MAX_ENTITY_CHARS = 200  # Long or nested entities could exhaust the memory.
 _LENGTH = re.compile(r"(\d*\.?\d+|\d+\.)(px|pt|pc|in|cm|mm|em|ex)?")
 # As in Strapi: 72 pixels per inch and a font size of 12 pixels.
 _PIXELS_PER_UNIT = {
@@ -29,15 +25,11 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Raised to stop the parser, because the `svg` tag is complete or because the file can't be an SVG
-    drawing.
-    """
+    """Raised to stop the parser."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels. Return None if the file does not set them. Raises
-    OSError.
-    """
+    """Return a drawing's width and height in pixels, or None if it does not set them. Raises OSError."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -71,7 +63,7 @@ def _root(head: bytes) -> Mapping[str, str]:
 
 
 def _length(text: str) -> float | None:
-    """Convert a length such as `2in` to pixels. Return None if it is invalid or relative, such as `50%`."""
+    """Convert a length such as `2in` to pixels. Return None if it is invalid or relative."""
     match = _LENGTH.fullmatch(text)
     return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 
