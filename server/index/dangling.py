@@ -129,7 +129,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether a media file exists, or a document in any locale and status."""
+    """Return whether the media file exists, or the document exists in any locale and status."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media

@@ -58,7 +58,7 @@ class Joined:
     """A merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
 
     - `ready`: id of the existing merge commit, or ""
-    - `exact`: no other commit may be created instead of `ready`
+    - `exact`: no other commit must be created instead of `ready`
     - `changed`: files that differ from `base`, with their new versions
     - `at`: time of the commit in seconds since 1970; None to read it from git
     - `names`: commits for other refs, by name
@@ -156,7 +156,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return what a write has done to a document, as a verb such as "Unpublish".
 
-    `snapshot` is from before it.
+    `snapshot` is from before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
