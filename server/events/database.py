@@ -304,7 +304,9 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events from before a time, except the last one, and all but the newest `most`."""
+        """Delete events from before a time, but not the log's last event, and all but the newest `most`
+        events.
+        """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))

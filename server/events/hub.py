@@ -127,7 +127,7 @@ class Hub:
         self._presence_version, self._presence_at = (
             -1,
             0.0,
-        )  # of the last check
+        )  # at the last presence update
         self._beats: deque[_Open] = deque()  # by the time of the next heartbeat
         # `recent` contains the events after `floor` up to `head`. All events up to `number` were read.
         self._recent: list[Event] = []

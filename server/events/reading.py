@@ -1,4 +1,4 @@
-"""Reading of events that are selected by a request and visible to its caller."""
+"""Reads the events that a request selects and its caller is allowed to see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,8 +70,8 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
 
 
 def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
-    # A change to a published version has the event `entry.publish`. With `entry.update`, its draft has
-    # changed, too.
+    # A change to the published version alone has the event `entry.publish`. The event `entry.update` means
+    # that the draft has changed, too.
     if kind != "entry.update" or type_ is None or not type_.draft_publish:
         return False
     return not has_draft_permission(actor, type_.uid)

@@ -224,7 +224,7 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    # A path becomes an id, so it can be compared with ids, too.
+    # A text that is a file path is converted to an id, so that it can be compared with ids, too.
     return " ".join(id_of_reference(title).casefold().split())
 
 

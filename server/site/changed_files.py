@@ -173,7 +173,7 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether any change after `at` (nanoseconds since 1970) is certain to give a file a different
+    """Return whether every change after `at` (nanoseconds since 1970) is certain to give a file a different
     signature.
     """
     return last_change(signature) + RACY_WINDOW_NS < at

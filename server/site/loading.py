@@ -52,8 +52,8 @@ Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 PARENT_POLL_INTERVAL_S = 0.5  # between checks whether the parent process has died
 NICENESS = 5  # of processes that read files while the server is running
-MIN_PARALLEL_FILES = 1000  # below this, files are read in one process
-MIN_FILES_FOR_READERS = 4000  # below this, starting processes is not worthwhile
+MIN_PARALLEL_FILES = 1000  # for fewer files, one process reads them all
+MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worthwhile
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024

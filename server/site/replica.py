@@ -24,7 +24,7 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # requests wait for records up to this size
+MAX_AWAITED_BYTES = 1_000_000  # a request waits until new records up to this size are applied
 # After a change to this many files, freed memory is returned to the operating system.
 MIN_LARGE_FILES = 1000
 RELEASE_DELAY_S = 2.0  # after this time, no request uses the old state

@@ -20,7 +20,7 @@ from server.events.webhooks.http_client import new_id
 MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
-)  # for deliveries that are done, per webhook
+)  # limits per webhook, for deliveries that are done
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"

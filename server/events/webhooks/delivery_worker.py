@@ -185,7 +185,7 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        # Otherwise, the clock was set, or another machine computed the stored due times.
+        # If the offset has changed, the clock was set, or another machine computed the stored due times.
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:

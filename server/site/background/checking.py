@@ -139,7 +139,7 @@ def _find_problems(
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
-    # The old files no longer exist, so the positions are unknown.
+    # The old versions of the files no longer exist, so the positions in them are unknown.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))

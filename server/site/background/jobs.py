@@ -88,6 +88,6 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # an image that is being uploaded is skipped
+        if not site.unscaled():  # an image is skipped while it is being uploaded
             self._complete_media = media
         return self._pause_s

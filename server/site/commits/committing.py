@@ -57,7 +57,7 @@ QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
 GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
 # A commit waits this long for a git command that has written files to write its index, too.
 INDEX_TIMEOUT_S = 1.0
-BACKOFF_S = 1.0  # after a failed commit, during which only the background job commits
+BACKOFF_S = 1.0  # for this long after a failed commit, only the background job commits
 HOOK_RETRY_INTERVAL_S = 30.0  # before a commit that a hook has rejected is retried
 REPOSITORY_CACHE_TTL_S = 5.0  # for the location of the repository and its hooks
 GC_INTERVAL_S = 600.0  # for `git gc --auto`

@@ -188,7 +188,8 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. Hooks run, and it is signed if configured.
+    """Create a commit on top of `head` without moving the branch. Hooks run, and it is signed if so
+    configured.
 
     Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
     """
