@@ -49,7 +49,7 @@ def key_of(document: Document) -> Key:
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
     """Group versions by document.
 
-    If two files contain the same version, the one with the first path counts.
+    If two files contain the same version, the one whose path comes first counts.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -169,7 +169,7 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the content types of the targets if only relations differ in an attribute, or ()."""
+    """If only relations differ in an attribute, return the content types of their targets, otherwise ()."""
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))

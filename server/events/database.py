@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 ALL_CLONES = "*"
 MAX_COMMITS = 10_000  # limit on recorded commits
-BEGIN_NOTE = "begun"  # note with the start of the log
+BEGIN_NOTE = "begun"  # name of the note that stores when the log began
 LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # in `.bifolio/`
 ELECTION_INTERVAL_S = 2.0  # how often a machine tries to become the one that delivers webhooks
 _ELECTION_LOCK = 0x71756972650002  # key of the PostgreSQL advisory lock
@@ -62,7 +62,7 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """Clone of the site that logged a file's last event, and the commit of the change, "" if uncommitted."""
+    """Clone of the site that logged a file's last event, and the commit of the change ("" if uncommitted)."""
 
     clone: str
     commit: str
@@ -140,7 +140,7 @@ class EventDatabase:
 
     @cached_property
     def clone(self) -> str:
-        """Id of this clone of the site, "" if no other machine shares the log. Raises StorageError."""
+        """Id of this clone of the site, or "" if no other machine shares the log. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -167,8 +167,8 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        # After a damaged log, the numbers start at the current time in milliseconds, which is higher than all
-        # numbers in it.
+        # When a damaged log is replaced, numbering starts at the current time in milliseconds, which is
+        # higher than any number in the old log.
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
             "INSERT INTO log (one, id, last, changes) VALUES (1, ?, ?, 0) ON CONFLICT (one) DO NOTHING",
@@ -199,7 +199,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return the transaction for the rows that all machines share, instead of those of one clone."""
+        """Return this transaction, but for the rows that all machines share instead of those of one clone."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -304,7 +304,9 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events from before a time, except the last one, and all but the newest `most`."""
+        """Delete events from before a time, but not the log's last event, and all but the newest `most`
+        events.
+        """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
         self.connection.execute("DELETE FROM commits WHERE number <= ?", (newest - MAX_COMMITS,))

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.02  # between checks for new events
 PRESENCE_INTERVAL_S = 0.2  # between presence updates
-IDLE_PRESENCE_INTERVAL_S = 1.0  # between updates without changes, because entries can expire
+IDLE_PRESENCE_INTERVAL_S = 1.0  # while nothing changes, because entries can still expire
 BATCH_STREAMS = 50  # served before other requests get a turn
 BATCH_PAUSE_S = 0.002
 BACKOFF_S = 1.0  # after a failed check
@@ -32,7 +32,7 @@ HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # between checks for due heartbeats
 # Unacknowledged bytes at which sending pauses until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
-SLOW_CLIENT_TIMEOUT_S = 30.0  # for a client to receive a window
+SLOW_CLIENT_TIMEOUT_S = 30.0  # in which a client must receive a full window
 STUCK_POLL_INTERVAL_S = 0.5  # between checks of a client that takes longer than this
 MAX_RECENT_EVENTS = 1000  # cached in memory
 BATCH_EVENTS = 500  # per database read
@@ -45,7 +45,7 @@ class Source(Protocol):
     """Interface of a hub to the event log, implemented in `server.events.stream`."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that may be sent. Must be fast."""
+        """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
         """Return the log's id and up to `limit` events after a position, or no events from another log.
@@ -54,7 +54,9 @@ class Source(Protocol):
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the actor may not see it or it is not selected."""
+        """Return the frame for an event, or b"" if the actor is not allowed to see it or it is not
+        selected.
+        """
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError and UnavailableError."""
@@ -78,7 +80,7 @@ class _Audience:
     def __init__(self, stream: Stream) -> None:
         self.authorization, self.actor = stream.authorization, stream.actor
         self.selection = stream.selection
-        self.streams, self.checked = 0, 0.0  # when the actor was last identified again
+        self.streams, self.checked = 0, 0.0  # when the actor was last re-identified
 
 
 class _Open:
@@ -101,7 +103,7 @@ class _Open:
         self.sender = sender  # client address, for the limit of streams per client
         self.client, self.audience, self.position, self.known_position = client, audience, position, position
         self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next heartbeat is due
-        self.unacknowledged = 0  # bytes sent since the client last had received everything
+        self.unacknowledged = 0  # bytes sent since the client had last received everything
         self.presence = b""  # last presence frame sent
         self.slow_since = self.next_check = 0.0  # when the window filled up, and when to check it next
 
@@ -119,13 +121,13 @@ class Hub:
         self._presence = presence
         self._streams: set[_Open] = set()
         self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
-        self._behind: set[_Open] = set()  # can receive more events that they have not been sent
-        self._slow: set[_Open] = set()  # with a full window
-        self._watching: set[_Open] = set()  # with the presence of a document
+        self._behind: set[_Open] = set()  # streams with events that can be sent now
+        self._slow: set[_Open] = set()  # streams with a full window
+        self._watching: set[_Open] = set()  # streams that include the presence of a document
         self._presence_version, self._presence_at = (
             -1,
             0.0,
-        )  # of the last check
+        )  # at the last presence update
         self._beats: deque[_Open] = deque()  # by the time of the next heartbeat
         # `recent` contains the events after `floor` up to `head`. All events up to `number` were read.
         self._recent: list[Event] = []
@@ -227,7 +229,7 @@ class Hub:
             await self._check([one for one in audiences if one.checked + HEARTBEAT_INTERVAL_S <= now])
 
     async def _check_behind(self) -> None:
-        # No caller may receive an event after losing the permission to see it.
+        # Callers must not receive events that they have lost the permission to see.
         audiences = {stream.audience for stream in self._behind}
         await self._check([one for one in audiences if one.checked <= self._read_at])
 
@@ -245,7 +247,8 @@ class Hub:
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
         """Return the actor for each Authorization header, or None if access was revoked.
 
-        Headers are missing if the accounts database does not respond. Their streams continue.
+        If the accounts database does not respond, headers are missing from the result, and their streams
+        continue.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:

@@ -20,7 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Decision about the changes that this machine must log after it has checked out `commit`.
+    """Decides which changes this machine must log after it has checked out `commit`.
 
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
@@ -67,7 +67,7 @@ class Lineage:
         return events
 
     def arrive(self) -> None:
-        """Store that this machine has checked out the commit."""
+        """Record that this machine has checked out the commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
@@ -85,13 +85,13 @@ class _Path:
         self._own, self._root, self.commit = own, root, commit
         self.moved = commit not in ("", before)
         self.entered = self._commits(commit, before) if self.moved else []  # newest first
-        # Removed by a reset or a rewritten history.
+        # Commits removed by a reset or by rewriting history.
         self.abandoned = self._commits(before, commit) if self.moved and before else []
         known = own.recorded([commit, before]) if self.abandoned else set[str]()
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the paths whose changes must be logged. All of them must come from the commit."""
+        """Return the paths whose changes must be logged. All files in `paths` must come from the commit."""
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
@@ -125,7 +125,7 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files in `new` with other versions of the documents in `recorded`."""
+    """Return the files in `new` that contain other versions of the documents in `recorded`."""
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

@@ -22,7 +22,7 @@ KINDS: Mapping[str, str] = {
 }
 SOURCES = ("api", "file", "git")  # a write through the API, an edited file, a checked-out commit
 
-# The number of single events in a site.update, by uid, status and kind.
+# The number of individual events in a site.update, by uid, status and kind.
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
@@ -42,9 +42,9 @@ class Event:
     - `changed`: names of the attributes that differ, or None if unknown
     - `hidden`: whether only private attributes differ
     - `links`: changed attributes in which only relations differ, with the content types of the targets.
-      Callers see them only with the `find` permission for one of these.
-    - `write`: name of a write, whose commit will be stored in its events
-    - `counts`: numbers of single events, only for site.update
+      Callers see such an attribute only with the `find` permission for one of these types.
+    - `write`: name of the write that made the change; once it is committed, the commit is stored in the event
+    - `counts`: numbers of individual events, only for site.update
     - `paths`: changed files, read from the log only on request
     """
 

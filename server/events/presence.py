@@ -25,7 +25,7 @@ from server.site.site import State
 
 ENTRY_TTL_S = 30.0  # after the client's last message
 MAX_CLIENTS = 1024  # per server
-MAX_CLIENTS_PER_CALLER = 20  # beyond this, a new client replaces the one with the oldest last message
+MAX_CLIENTS_PER_CALLER = 20  # beyond this, a new client replaces the least recently active one
 MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # per caller, in each worker
 MAX_ENTRY_BYTES = 1024
 TOO_MANY_MESSAGE = "Too many clients are reporting their presence; try again later"
@@ -186,9 +186,9 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types in which an actor may see presence, by name.
+    """Return the content types in which an actor is allowed to see presence, by name.
 
-    Raises ForbiddenError for none.
+    Raises ForbiddenError if there are none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
@@ -197,7 +197,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether a document has a version that an actor with the `find` permission may see."""
+    """Return whether a document has a version that an actor with the `find` permission can see."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -207,7 +207,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether a path such as `sections.2.title` is a field that the actor may know of."""
+    """Return whether a path such as `sections.2.title` is a field that the actor is allowed to know about."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -275,7 +275,9 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame that tells an actor who is viewing a document, b"" if the actor may not know."""
+        """Return the frame that tells an actor who is viewing a document, or b"" if the actor is not allowed
+        to know.
+        """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

@@ -1,4 +1,4 @@
-"""Reading of events that are selected by a request and visible to its caller."""
+"""Reads the events that a request selects and its caller is allowed to see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,9 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event as an actor may see it, or None if it is not visible.
+    """Return what an actor is allowed to see of an event, or None if the event is not visible.
 
-    Attributes that the actor may not know are removed from `changed`.
+    Attributes that the actor is not allowed to know about are removed from `changed`.
     """
     if event.hidden and not actor.everything:
         return None
@@ -70,8 +70,8 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
 
 
 def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
-    # A change to a published version has the event `entry.publish`. With `entry.update`, its draft has
-    # changed, too.
+    # A change to the published version alone has the event `entry.publish`. The event `entry.update` means
+    # that the draft has changed, too.
     if kind != "entry.update" or type_ is None or not type_.draft_publish:
         return False
     return not has_draft_permission(actor, type_.uid)
@@ -93,7 +93,7 @@ def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
 
 # --- reading --------------------------------------------------------------------------------------
 
-MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this one
+MAX_INTEGER = 2**53  # JavaScript represents integers exactly up to this one
 DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
@@ -117,7 +117,9 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. An event without a locale or status matches all of them."""
+        """Return whether an event is selected. An event without a locale or status matches every locale or
+        status.
+        """
         if self.events and not self._has_kind(event.kind):
             return False
         if event.counts is not None:
@@ -133,7 +135,9 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the content types with the `find` permission. Raises ForbiddenError for none."""
+    """Return the names of the content types with the `find` permission. Raises ForbiddenError if there are
+    none.
+    """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:

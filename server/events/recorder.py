@@ -43,7 +43,7 @@ from server.storage.git.times import CommitTimes
 log = logging.getLogger("bifolio")
 
 LOCK_TIMEOUT_S = 1.0  # for the database
-_MISSED_LOCK_TIMEOUT_S = 0.02  # after a change was missed
+_MISSED_LOCK_TIMEOUT_S = 0.02  # for the database, after a change was missed
 _ID_BYTES = 64
 _CHANGES_PER_SWEEP = 500  # Old events are deleted after this many changes.
 
@@ -55,7 +55,7 @@ class Recorder:
     """Recorder of events for the site at `root`. Create it before the workers are forked.
 
     - `accounts`: setting for the accounts database; in PostgreSQL, it contains the event log, too
-    - `replaced`: earlier versions of documents that changed before, by path
+    - `replaced`: earlier versions of documents that changed while no server was running, by path
     - `served`: False outside a server, to skip invalid files, whose last valid version a server may still
       serve
     """
@@ -78,7 +78,7 @@ class Recorder:
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
         """Log the events for a record. Return the number of the last event, or None to log them later.
 
-        It raises no errors.
+        It never raises an error.
         """
         try:
             with self.database.writing(

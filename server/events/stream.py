@@ -60,7 +60,7 @@ class Client(Protocol):
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # of clients
+RECONNECT_DELAY_MS = 2000  # before clients reconnect
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
@@ -74,14 +74,16 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream. `restarted`: it could not resume after the id from the client."""
+    """Return the first frames of a stream. `restarted`: it could not resume after the id that the client
+    sent.
+    """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
     return b"retry: %d\n\n" % RECONNECT_DELAY_MS + first + again
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream. `retry_ms` is the delay of a reconnect."""
+    """Return the last frame of a stream. `retry_ms` is the delay before the client reconnects."""
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
@@ -125,7 +127,7 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame with what the actor may see of an event, b"" for nothing."""
+        """Return the frame with what the actor is allowed to see of an event, or b"" if that is nothing."""
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""

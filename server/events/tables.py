@@ -3,7 +3,7 @@
 Rows in `versions`, `types` and `notes` belong to one clone of the site, or to all clones (`*`).
 """
 
-# States of a delivery. A delivery that is behind waits for another one for the same document.
+# States of a delivery. A delivery that is behind waits for an earlier delivery for the same document.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"

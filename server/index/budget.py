@@ -21,7 +21,9 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests, for which at most `waiting` requests wait `longest` seconds."""
+    """Return a mutex for costly requests. At most `waiting` requests wait for it, each up to `longest`
+    seconds.
+    """
     return BoundedMutex("take long", waiting, longest)
 
 
@@ -30,9 +32,9 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Processor time, steps, response bytes and body `values` that one request may still use.
+    """Processor time, steps, response bytes and body `values` that one request can still use.
 
-    Unlimited without settings. Not thread-safe.
+    Unlimited if created without settings. Not thread-safe.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Budget:
         """Create a budget.
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
-        - `waits`: whether the thread may block to acquire a mutex.
+        - `waits`: whether the thread is allowed to block to acquire a mutex.
         - `costly`: acquire `turns` before COSTLY_CPU_S have been used.
         - `on_loop`: running on an event loop, so long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.

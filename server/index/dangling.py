@@ -129,7 +129,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether a media file exists, or a document in any locale and status."""
+    """Return whether the media file exists, or the document exists in any locale and status."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -224,7 +224,7 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    # A path becomes an id, so it can be compared with ids, too.
+    # A text that is a file path is converted to an id, so that it can be compared with ids, too.
     return " ".join(id_of_reference(title).casefold().split())
 
 

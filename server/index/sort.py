@@ -58,7 +58,7 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a mixed list. Types A, B, A stay A, B, A."""
+    """Sort the items of each type in a mixed list. The order of types, such as A, B, A, is kept."""
     ordered = list(items)
     for uid, sort in sorts.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -118,8 +118,8 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that returns, of all values that a to-many step leads to, the one that
-    sorts first.
+    """Return a function that finds the values to which a to-many step leads, and returns the one that sorts
+    first.
     """
     follow, spend = _follower(view, step), view.budget.spend
     cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.

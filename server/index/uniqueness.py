@@ -42,7 +42,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that several components of the same document contain."""
+    """Yield the paths of values that must be unique but that several components of a document contain."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -77,8 +77,8 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each unique value that several documents contain: its path, the value, and all versions
-    with it.
+    """Yield each value that must be unique but that several documents contain: its path, the value, and all
+    versions that contain it.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

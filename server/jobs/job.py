@@ -34,7 +34,7 @@ class Clock:
     def pause_until(self, at: float) -> float:
         """Return the pause in seconds until the time `at` (since 1970).
 
-        It may end early, so check again after it.
+        The pause may end early, so check the time again after it.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -43,7 +43,7 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Error of a job that has already logged its failure. Without `pause_s`, the back-off sets the pause."""
+    """Raised by a job that has already logged its failure. Without `pause_s`, the back-off sets the pause."""
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class JobFailedError(BifolioError):
 class Backoff:
     """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
 
-    They start again after a success at least `reset_s` seconds after the last failure.
+    They start from the beginning after a success at least `reset_s` seconds after the last failure.
     """
 
     first_s: float = 1.0
@@ -130,7 +130,7 @@ FOLDER = "jobs"  # in .bifolio/
 class Cursor:
     """Stored position up to which a job has processed its data.
 
-    Change it after the work is done: a killed job then repeats some work but skips none.
+    Move it only after the work is done, so that a killed job repeats some work rather than skipping any.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -167,12 +167,13 @@ class Timing:
     """Intervals and pauses of background jobs, in seconds."""
 
     heartbeat_timeout_s: float = 10.0  # until an unresponsive worker is replaced
-    # Requests are handled first: starting to watch 10,000 files takes 30 ms.
+    # The jobs start after this pause, so that requests are handled first: starting to watch 10,000 files
+    # takes 30 ms.
     lead_s: float = 0.2
     setting_s: float = 0.2  # interval for checking whether the settings require a job
     # A patrol checks all files, even if the operating system has reported no change.
     patrol_s: float = 30.0
-    doubt_s: float = 2.0  # how late the report on a change found by a patrol may be
+    doubt_s: float = 2.0  # how late the notification of a change found by a patrol may arrive
     poll_s: float = 2.0  # interval for checking all files if they can't be watched (inotify limit)
     watch_retry_s: float = 30.0
     refresh_retry_s: float = 1.0

@@ -16,10 +16,10 @@ STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result and time of a job's last run, and the time of its next run, in seconds since 1970."""
+    """Result and time of a job's last run, and the time of its next run. Times are in seconds since 1970."""
 
     name: str
-    due: float | None  # None: the job runs only after a call of `wake`
+    due: float | None  # None if the job runs only when `wake` is called
     ended: float = 0.0  # 0 before the first run
     error: str = ""
 
@@ -75,7 +75,7 @@ class _Lane:
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._is_woken = self._is_started = False
-        # None: the job runs only after a call of `wake`
+        # None if the job runs only when `wake` is called
         self._due: float | None = clock.monotonic() + job.first_pause_s
         # Before this time, a call of `wake` has no effect, because the job has failed.
         self._held_until = 0.0

@@ -25,7 +25,7 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises PaginationError for a page with an offset, and ValidationError if a number is invalid.
+    Raises PaginationError if a page is combined with an offset, and ValidationError if a number is invalid.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -221,7 +221,7 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 def _locale(value: Any, settings: Settings) -> str:
     """Parse a locale code. Raises ValidationError if it is invalid.
 
-    A valid code of another locale is accepted, but matches no document, as in Strapi.
+    A valid code for a locale that the site does not have is accepted, but matches no document, as in Strapi.
     """
     if value is None or value == "":
         return settings.locales.default

@@ -220,7 +220,7 @@ class _PopulateParser:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
         selections: dict[str, Selection] = {}
         for uid, item in value.items():
-            # ignore existing types that this attribute can't contain
+            # ignore types that exist but that this attribute can't contain
             if uid in targets:
                 options = _options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))

@@ -55,7 +55,9 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does: numbers first. It decides which of several mistakes is reported."""
+    """Sort keys as JavaScript does: numbers first. This order decides which of several mistakes is
+    reported.
+    """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
     if not isinstance(value, dict):

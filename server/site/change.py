@@ -77,7 +77,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Describe the changes by a write on this server, whose result is `record`."""
+    """Describe the changes made by a write on this server. `record` is the result of the write."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -87,7 +87,7 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new and the fixed problems. A problem that only moved to another line is neither."""
+    """Return the new and the fixed problems. A problem that only moved to another line is in neither list."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

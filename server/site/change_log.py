@@ -14,11 +14,11 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # then the next segment begins
+SEGMENT_BYTES = 32 * 1024 * 1024  # at this size, the next segment begins
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
-MAX_LAG_NS = 2_000_000_000  # how long a worker that is being replaced may serve an older state
-REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # then a worker no longer expects to be replaced
+MAX_LAG_NS = 2_000_000_000  # how long a worker that is being replaced is allowed to serve an older state
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # after this time, a worker no longer expects to be replaced
 # positions of the numbers in the shared memory
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
@@ -31,7 +31,7 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separ
 class ChangeLog:
     """Change log of one server, shared by all its workers.
 
-    A position is the number of bytes ever appended before it, including overwritten ones.
+    A position is the total number of bytes appended before it, including bytes overwritten since.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -101,9 +101,9 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state for a new generation, and return the position after it.
+        """Append a record of the whole state for a new generation of workers. Return the position after it.
 
-        If `lag`, old workers may serve an older state. Requires the write lock.
+        If `lag`, the old workers are allowed to serve an older state for a while. Requires the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -113,7 +113,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker may serve an older state, because it is being replaced.
+        """Return whether a worker is allowed to serve an older state because it is being replaced.
 
         `patience`, in nanoseconds, extends the time limit.
         """
@@ -130,8 +130,8 @@ class ChangeLog:
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position after the last record, and the records after `position`.
 
-        They start with a checkpoint if older ones are lost. Raises ValueError or struct.error for a damaged
-        log.
+        If some of these have been overwritten, the list starts with a checkpoint instead. Raises ValueError
+        or struct.error for a damaged log.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -152,7 +152,7 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Number a new worker, starting with 1."""
+        """Return the number of a new worker. The first worker gets the number 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -161,9 +161,9 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until this worker can become the leader, until `resign` or its end.
+        """Wait until this worker becomes the leader, which it stays until it calls `resign` or exits.
 
-        Return False if `stop` is set.
+        Return False if `stop` is set first.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -183,8 +183,9 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """# Workers that still read the old segment detect that it was overwritten. A checkpoint is skipped
-        by workers that have applied all earlier records, because it contains nothing new.
+        """Begin a segment with a record of the whole state. Workers that still read its old content detect
+        that it was overwritten. Workers that have applied all earlier records skip a checkpoint, which
+        contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -239,9 +240,9 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Context manager: lock between all threads of all workers. Create it before the workers are forked.
+    """Context manager: lock shared by all threads of all workers. Create it before the workers are forked.
 
-    A worker that is killed does not keep the lock.
+    If a worker is killed while holding the lock, the lock is released.
     """
 
     def __init__(self) -> None:

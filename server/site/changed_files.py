@@ -1,4 +1,4 @@
-"""Search for files that have changed since they were last read."""
+"""Finds files that have changed since they were last read."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -27,7 +27,7 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
 MAX_STAT_PATHS = 200  # Above this, listing all folders is faster.
-# A second change within this time may leave the signature the same.
+# A second change within this time may leave the signature unchanged.
 RACY_WINDOW_NS = 50_000_000
 
 
@@ -79,7 +79,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     if state == contents.seen:
         settling = {path for path in list(contents.unsettled) if not path.startswith(unread)}
         return {path for path in settling if _differs(contents, path, None if found.is_summary else found)}
-    if found.is_summary:  # The entries have changed since.
+    if found.is_summary:  # Files or entries have changed since the last full comparison.
         found = walk(contents.root, contents.store.layout.roots)
         state = (contents.applied, found.digest())
         unread = tuple(f"{folder}/" for folder in found.unread)
@@ -173,7 +173,9 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether any change after `at` (nanoseconds since 1970) will give a file another signature."""
+    """Return whether every change after `at` (nanoseconds since 1970) is certain to give a file a different
+    signature.
+    """
     return last_change(signature) + RACY_WINDOW_NS < at
 
 

@@ -80,8 +80,8 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden symbolic link: of site.yaml to content or out of the site, or in
-    content-types/ out of that folder.
+    """Yield an error for each forbidden symbolic link: site.yaml must not lead to content or out of the site,
+    and links in content-types/ must not lead out of that folder.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)

@@ -55,7 +55,7 @@ class Contents:
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that the records remove and those that they add.
 
-        A changed document is in both. No record may contain the entire site.
+        A changed document is in both lists. The records must not be `whole`.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []

@@ -15,7 +15,7 @@ from server.storage.git.times import CommitTimes, read_times, tell_changed_unkno
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.git.uncommitted import changed_paths
 
-POLL_INTERVAL_S = 0.01  # between two checks of git's lock file
+POLL_INTERVAL_S = 0.01  # between checks of git's lock file
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,15 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """Difference between two states of a git repository. Only the commit times are limited to the changes."""
+    """Difference between two states of a git repository. It contains the new state, but only the commit times
+    that differ.
+    """
 
     after: GitState  # without commit times
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
-    changed: frozenset[str]  # they now differ from the last commit
+    changed: frozenset[str]  # files that now differ from the last commit
     unchanged: frozenset[str]
 
 
@@ -138,8 +140,8 @@ def with_commit(
 ) -> GitState:
     """Return the state after a commit of this server at the time `at`, in seconds since 1970.
 
-    `files` tells whether each committed file is unchanged on disk. `renames`: git may detect renames. Raises
-    GitError.
+    `files` tells whether each committed file is unchanged on disk. `renames`: whether git might detect
+    renames. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed

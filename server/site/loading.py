@@ -1,4 +1,4 @@
-"""Loading of all files of a site on several cores. Unchanged files come from the parse cache."""
+"""Loads all files of a site on several cores. Unchanged files come from the parse cache."""
 
 import ctypes
 import gc
@@ -50,10 +50,10 @@ Progress = Callable[[int, int], None]
 # cache, and those that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # for noticing that the parent process has died
+PARENT_POLL_INTERVAL_S = 0.5  # between checks whether the parent process has died
 NICENESS = 5  # of processes that read files while the server is running
-MIN_PARALLEL_FILES = 1000  # below this, files are read in one process
-MIN_FILES_FOR_READERS = 4000  # below this, starting processes is not worthwhile
+MIN_PARALLEL_FILES = 1000  # for fewer files, one process reads them all
+MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worthwhile
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024
@@ -87,7 +87,7 @@ def give_back() -> None:
 def return_large_blocks() -> None:
     """Make the C library return each large block of memory to the operating system when it is freed.
 
-    Otherwise, blocks of responses double the memory of a server under load.
+    Otherwise, the blocks used for responses double the memory of a server under load.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -154,7 +154,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: list all files, in a forked process if `apart`. Yields a function for the result."""
+    """Context manager: list all files, in a forked process if `apart`. Yields a function that returns the
+    result.
+    """
     if not apart:
         yield lambda: walk(root, folders)
         return

@@ -14,7 +14,7 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Error of the program: it writes to a site that it opened read-only."""
+    """Bug in the program: it writes to a site that it has opened read-only."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
@@ -41,7 +41,7 @@ class Arbiter(Protocol):
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit, like `agreeing`."""
+        """Context manager around the checkout of a commit, like the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)

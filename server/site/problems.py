@@ -23,7 +23,7 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield duplicate documents and relations to missing documents. `read` is the `parsed` of `dangling`."""
+    """Yield duplicate documents and relations to missing documents. `read` is passed to `dangling`."""
     yield from find_contested(snapshot)
     yield from dangling(snapshot, read)
 
@@ -37,7 +37,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file with the documentId, locale and status, or media URL, of another."""
+    """Yield a problem for each file with the same documentId, locale and status, or media URL, as another."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -73,7 +73,7 @@ def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # incomplete: unknown what was served
+        # incomplete, so it is unknown what was served
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

@@ -18,7 +18,7 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 class Record:
     """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
 
-    - `whole`: contains the entire site, so all other files do not exist
+    - `whole`: contains the entire site, so files that are not in the record do not exist
     - `unsettled`: files that may change again without getting a different signature
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path

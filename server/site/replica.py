@@ -24,10 +24,10 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # requests wait for records up to this size
+MAX_AWAITED_BYTES = 1_000_000  # a request waits until new records up to this size are applied
 # After a change to this many files, freed memory is returned to the operating system.
 MIN_LARGE_FILES = 1000
-RELEASE_DELAY_S = 2.0  # then no request uses the old state
+RELEASE_DELAY_S = 2.0  # after this time, no request uses the old state
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip records that can't be applied, whose changes are already in the contents.
+        """Skip records that can't be applied. Their changes must already be in the contents.
 
         Requires the write lock.
         """

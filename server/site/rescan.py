@@ -50,7 +50,7 @@ log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 5  # limit on reading a file that other programs keep changing
 MAX_LOCKED_FILES = 5000  # Larger sites are not read again while the write lock is held.
-EMPTY_TIMEOUT_S = 0.1  # then an empty file is taken as empty
+EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted as empty
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
@@ -89,7 +89,7 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
 def read_anew(contents: Contents) -> Anew | None:
     """Read all files under the schema on disk, or return None if it is already in use.
 
-    This is slow but needs no lock: `rescan_all` finds changes made in the meantime.
+    This is slow but needs no lock, because `rescan_all` finds the changes made while it runs.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -235,7 +235,8 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
     """Read the configuration if it has changed, keeping the last valid one if a file is invalid.
 
-    Return it or None, the files to read again at the next rescan, and the other ones.
+    Return the new configuration or None, the files to read again at the next rescan, and all other
+    configuration files.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -246,7 +247,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # A change since the first read may have left the signature the same.
+        # A change since the first read may have left the signature unchanged.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -293,7 +294,7 @@ def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
     """Read the given files and return a record of the changed entries.
 
-    A file that changes meanwhile is read again.
+    A file that changes while it is being read is read again.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
@@ -323,7 +324,8 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait a moment for empty files, because programs that overwrite a file often empty it first.
+    """Wait a moment for empty files to be filled, because programs that overwrite a file often empty it
+    first.
 
     Also wait for missing files with a signature in `missing`, which may be about to be replaced.
     """

@@ -1,4 +1,4 @@
-"""Site object, the only mutable object: it contains the current state and makes all changes to files."""
+"""The Site object, which contains the current state and makes all changes to files."""
 
 import logging
 import threading
@@ -144,7 +144,8 @@ class Site:
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
         """Read all files of the site on several cores. Raises SetupError if the configuration is invalid.
 
-        `nice` lowers the priority of the processes that read files. Other processes can write meanwhile.
+        `nice` lowers the priority of the processes that read files. Other processes can write to the site
+        while it is loading.
         """
         with suppress(OSError):
             state_folder(self.root)  # in a writable site, the write lock is in this folder
@@ -223,13 +224,13 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # it is written again before its commit
+        except (ApiError, CommitError) as error:  # the overwritten write is repeated before its commit
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and git_marks(contents.git) != before:
             return None
-        if record is None or self.folder.is_gone():  # it may have been deleted during the rescan
+        if record is None or self.folder.is_gone():  # the folder may have been deleted during the rescan
             return Change()
         change = change_of(contents, record)
         self._append(record)
@@ -326,7 +327,7 @@ class Site:
     def _try(
         self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
     ) -> Result:
-        """Call `attempt`, and again if the site changes or a git command is running."""
+        """Call `attempt`, and retry if the site changes or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -400,7 +401,7 @@ class Site:
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # Otherwise it is repeated before the commit, or the failure is logged.
+            # If this fails, the write is repeated before its commit, or the failure is logged.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -465,7 +466,7 @@ class Site:
     def catch_up(self) -> None:
         """Apply changes by other processes. If a record can't be read, rescan the files instead.
 
-        Raises BusyError if that needs the write lock and can't acquire it.
+        Raises BusyError if the rescan can't acquire the write lock.
         """
         try:
             self._replica.catch_up()
@@ -504,13 +505,13 @@ class Site:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Replace the workers that use the change log by new workers, which are forked from this process.
+        """Replace the workers that use the change log with new workers, which are forked from this process.
 
         Return the change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # slow, so it comes before the lock
+            self.refresh()  # slow, so it is done before acquiring the lock
             wait_for_git(self.git, deadline)
             with suppress(SchemaPending), self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)

@@ -20,7 +20,7 @@ log = logging.getLogger("bifolio")
 # Notifications are processed together after a pause of this length.
 QUIET_MS = 10
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # for checking the list of watched folders
+POLL_INTERVAL_MS = 200  # between checks of the list of watched folders
 # error message of watchfiles for file names that are not UTF-8
 DECODE_ERROR = "Unable to decode path"
 

@@ -1,1 +1,3 @@
-"""File storage: reads and parses files, and writes them atomically. Subpackages: git, images and buckets."""
+"""File storage: reads and parses files, and writes them atomically. Subpackages handle git, images and
+buckets.
+"""

@@ -60,7 +60,7 @@ class Changeset:
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
-        # Otherwise each file would be treated as a symbolic link.
+        # If `root` itself were a symbolic link, each file below it would be treated as a link.
         self.root = root.resolve()
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
@@ -97,7 +97,7 @@ class Changeset:
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature when it was first checked, or None if it was missing."""
+        """Return the signature a file had when it was first checked, or None if the file was missing."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
@@ -106,7 +106,7 @@ class Changeset:
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`, only to check that it has not changed."""
+        """Return a `Write` for each file passed to `rely_on`. It only checks that the file is unchanged."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -164,7 +164,7 @@ class Changeset:
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError if a new text is too large to be read again.
+        """Raise PayloadTooLargeError if the new text of a file is too large to be read back.
 
         Raises ConflictError if a new file's parent folder is actually a file.
         """
@@ -175,7 +175,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return a `Write` for each file to write or delete. Unchanged texts are omitted."""
+        """Return a `Write` for each file to write or delete. Files whose text is unchanged are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -18,7 +18,7 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-# Old files that stay open for a rollback, in case .bifolio/ is deleted.
+# At most this many old files are kept open, to allow a rollback even if .bifolio/ is deleted.
 _MAX_OPEN_FILES = 64
 
 
@@ -29,7 +29,7 @@ class StagedFile:
     write: Write
     target: Path
     aside: Path  # the new file before the swap, and the old file after it
-    before: FileMark | None  # of the file at `target` before the swap; None for no file
+    before: FileMark | None  # mark of the file at `target` before the swap, if any
     after: FileMark | None
 
     def check(self) -> None:
@@ -100,7 +100,7 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target, or a deleted target to `aside`.
+    """Move the staged file to its target or, for a deletion, the target to `aside`.
 
     Return True if `aside` is now the old file itself.
     """
@@ -115,10 +115,10 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: in an OSError, name the target file instead of the temporary file."""
+    """Context manager: make an OSError name the target file instead of the temporary file."""
     try:
         yield
-    except (FileNotFoundError, FileExistsError):  # Callers need the original name.
+    except (FileNotFoundError, FileExistsError):  # Callers need the original exception.
         raise
     except OSError as error:
         if error.errno is None or not target:
@@ -129,7 +129,7 @@ def naming(*target: Path) -> Iterator[None]:
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old file, unless another program has edited the new file.
 
-    If the old file was edited, too, that edit is moved to .bifolio/unsaved/.
+    If both files were edited, the edit to the old file is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:  # Swapping the files again could displace a third edit.
@@ -170,7 +170,7 @@ def expected_mark(write: Write, target: Path) -> FileMark | None:
     except NotADirectoryError as error:
         raise below_file(write.path) from error
     _require_unchanged(write.path, target, write.before and write.before[:3], mark)
-    # The file behind a deleted link may change.
+    # When a link is deleted, later changes to its target do not matter.
     return file_mark(itself) if write.deletes and itself else mark
 
 

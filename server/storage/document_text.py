@@ -1,4 +1,4 @@
-"""Text of document files: creates new text, and changes values in existing text without rewriting it."""
+"""Creates the text of new document files, and changes values in existing files while preserving the rest."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.storage.read import BOM, parse
 
-# Formats of front matter for new files, by their names in `options.frontMatter`.
+# Front matter formats for new files, by their names in `options.frontMatter`.
 FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "toml": frontmatter.TOML}
 
 
@@ -42,7 +42,8 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
-    if body in trees and text is None:  # If the file had no body, the attribute's default would be used.
+    # Write an explicit null. In a file with no body, the attribute would get its default value.
+    if body in trees and text is None:
         matter[str(body)] = None
     if body and isinstance(text, str) and _must_be_in_matter(text):
         matter[body] = text
@@ -67,7 +68,7 @@ def _no_null(path: str) -> Iterator[None]:
         ) from error
 
 
-# As the new value of the body, this writes an explicit null, and None removes the body.
+# New value for an attribute stored as the body: this writes an explicit null, whereas None removes the body.
 WRITTEN_NULL = Plain("null")
 
 
@@ -79,7 +80,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
-    # With a shared YAML anchor, the first attempt may change other attributes, too.
+    # If values share a YAML anchor, the first attempt may also change other attributes.
     for attempt in (_edit, _edit_expanded):
         with _no_null(path):
             edited = attempt(path, text, body, dict(changes))
@@ -163,7 +164,7 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _must_be_in_matter(text: str) -> bool:
-    # Below the front matter, these would be read as no text, and as a conflict.
+    # Below the front matter, an empty text would be read as a missing value, and the other as a git conflict.
     return text == "" or has_conflict(text)
 
 
@@ -184,7 +185,7 @@ def _change_body(
         return ""
     if body in tree:
         changes[body] = REMOVE
-    # Keep the file's blank line before the body and newline after it, unless the text has its own.
+    # Keep the file's blank line before the body and newline after it, unless the new text has its own.
     lead = newline if not rest or rest.startswith(("\n", "\r\n")) or new.startswith(("\n", "\r\n")) else ""
     tail = newline if not rest or rest.endswith("\n") or new.endswith("\n") else ""
     return lead + new + tail

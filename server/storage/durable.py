@@ -43,7 +43,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode (permission bits) of new files, by creating and deleting one at `path`."""
+    """Return the default mode (permission bits) of new files. Creates and deletes a file at `path`."""
     # A process can read its umask only by changing it, which affects its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -105,7 +105,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a hard link to a file or symbolic link, or else a copy."""
+    """Back up a file or symbolic link as a hard link or, if that is impossible, as a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -113,7 +113,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename a file to `name` in the open folder `folder`, or copy it across file systems."""
+    """Move a file to `name` in the open folder `folder`. Between file systems, it is copied."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -157,7 +157,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder to disk. Otherwise a crash could undo renames in it."""
+    """Sync a folder to disk, so that a crash can't undo renames in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -24,12 +24,12 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file contains no valid document. Then its last valid document is served."""
+        """Whether the file contains no valid document. If so, its last valid document is served instead."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# An image's width and height in pixels, and its resized variants (formats). Each of the two is None if the
-# file is not an image, or if it has not been computed yet.
+# An image's width and height in pixels, and its resized variants (formats). Either is None if the file is not
+# an image, or if that value has not been computed yet.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

@@ -26,8 +26,8 @@ _AT_FDCWD = -100
 def exchange(aside: Path, target: Path, folder: int) -> bool:
     """Replace `target` with `aside`, and move the old file to `aside`.
 
-    `folder` is the open parent folder of `target`. Return False if the swap was not atomic. Then `aside` may
-    be only a copy of the old file. Raises OSError.
+    `folder` is the open parent folder of `target`. Return False if the swap was not atomic, in which case
+    `aside` may be only a copy of the old file. Raises OSError.
     """
     # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
@@ -59,7 +59,7 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
     """Move `target`, a file in the open folder `folder`, to `aside`.
 
-    Return False if `aside` is on a different file system, so the file was copied.
+    Return False if the file was copied, because `aside` is on a different file system.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -115,11 +115,11 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease. Return 0 for success, or else the errno."""
+        """Request a lease. Return 0 on success, or the errno on failure."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
-            # Another program that opens the file sends this signal, which has no effect.
+            # The kernel sends this signal when another program opens the file. It has no effect here.
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as error:

@@ -20,8 +20,8 @@ log = logging.getLogger("bifolio")
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
-# After writing the lease file, a server waits this long for the lease file of a machine that has started at
-# the same time.
+# After writing the lease file, a server waits this long, in case a machine that started at the same time
+# overwrites it.
 CONTEST_DELAY_S = 0.5
 _POLL_INTERVAL_S = 0.1
 # Records have a fixed size and are overwritten in place, so no other machine can read an incomplete record.
@@ -37,7 +37,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the id of the machine's kernel."""
+    """Content of the lease file. `host` is the boot id of the machine's kernel."""
 
     host: str
     name: str

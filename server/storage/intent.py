@@ -17,7 +17,7 @@ class Step:
 
     target: str  # relative to the site
     aside: str  # file in the journal folder: the new file before the swap, and the old file after it
-    before: FileMark | None  # None for no file
+    before: FileMark | None  # None if there was no file
     after: FileMark | None
     before_digest: str = ""  # hexadecimal, or "" if unknown
     after_digest: str = ""

@@ -27,7 +27,7 @@ from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
 MISSING_FOLDER = "The site's folder is missing, so nothing can be written"
-_MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faster than syncing each.
+_MAX_SINGLE_SYNCS = 100  # For more files, syncing the whole system once is faster than syncing each file.
 
 
 class _RollbackFailed(Exception):
@@ -35,7 +35,7 @@ class _RollbackFailed(Exception):
 
 
 class Journal:
-    """Writer for the files in the site at `root`. `folder` is its folder .bifolio/."""
+    """Writer for the files in the site at `root`. `folder` is the site's .bifolio/ folder."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -64,7 +64,7 @@ class Journal:
 
     @property
     def empty(self) -> bool:
-        """Whether no write is in progress or was interrupted."""
+        """Whether there are no writes in progress and no interrupted writes."""
         try:
             return not any(self.folder.iterdir())
         except OSError:

@@ -68,7 +68,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a symbolic link at `path` may point to `target`. Both are relative to the site."""
+    """Whether a symbolic link at `path` is allowed to point to `target`. Both are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False

@@ -22,7 +22,7 @@ from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, ki
 SIDECAR_SUFFIX = ".yaml"
 # Media files have no locale.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
-# A description may set these fields, which override values derived from the file.
+# A description can set these fields, which then override the values derived from the file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
 # If a description contains this key, the media file's content was replaced. The API then returns {} for
@@ -30,7 +30,7 @@ DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width",
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
-# Media types that Python's `mimetypes` lacks in some or all Python versions.
+# Media types that the `mimetypes` module lacks in some or all versions of Python.
 _EXTRA_TYPES = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
@@ -52,7 +52,7 @@ _EXTRA_TYPES = {
 }  # fmt: skip
 _UNKNOWN_TYPE = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
-_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # Without these maps, x.tar.gz is application/gzip.
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # Emptied, so that x.tar.gz is application/gzip.
 for _type, _endings in _EXTRA_TYPES.items():
     for _ending in _endings.split():
         _TYPES.add_type(_type, f".{_ending}")

@@ -1,4 +1,4 @@
-"""Parse cache: what was read from each file, stored in .bifolio/cache/ to make the next start faster. Damaged
+"""Parse cache: stores what was read from each file in .bifolio/cache/, to speed up the next start. Damaged
 and outdated entries are ignored.
 """
 
@@ -42,7 +42,7 @@ class Usable:
     """Rule that decides which cached entries are valid under the current schema."""
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
-    # Returns the uid of the content type of a path. None if the schema has not changed.
+    # Function that returns the uid of a path's content type. Not set if the schema has not changed.
     claimant: Callable[[str], str | None] | None = None
 
     def admits(self, entry: Entry, uid: str) -> bool:
@@ -60,7 +60,7 @@ class CachedEntry:
     def settled(self) -> bool:
         """Whether an unchanged signature guarantees unchanged content.
 
-        It does unless the file was read just after a change.
+        This is true unless the file was read just after a change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
@@ -105,7 +105,7 @@ def _other_path(one: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of BLOCK_ENTRIES. Rows already packed together stay in one block."""
+    """Serialize entries in blocks of BLOCK_ENTRIES. Rows already packed together are kept in one block."""
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -159,9 +159,10 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site: a file with blocks of entries. The last entry for a path counts.
+    """Parse cache of one site: a file with blocks of entries. If a path has several entries, the last one
+    counts.
 
-    `usable` decides which entries are still valid that were stored under an older stamp.
+    `usable` decides which of the entries stored under an older stamp are still valid.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:

@@ -1,4 +1,4 @@
-"""Reading and parsing of files. If another program is writing to a file, reading is retried."""
+"""Reads and parses files. If another program is writing to a file, it is read again."""
 
 import os
 import stat
@@ -111,7 +111,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem for other bytes."""
+    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem if the bytes are not valid UTF-8."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -131,7 +131,7 @@ def refuse_empty(text: str) -> None:
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a text is too large to be read again."""
+    """Raise PayloadTooLargeError if a text is too large to be read back."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:

@@ -1,5 +1,5 @@
-"""Store of recently replaced versions of documents. They are needed to merge changes that clients based on
-them.
+"""Store of recently replaced versions of documents. They are needed to merge changes that clients have based
+on them.
 """
 
 import os

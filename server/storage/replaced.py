@@ -17,7 +17,7 @@ from server.storage.intent import Step, read_intent
 log = logging.getLogger("bifolio")
 
 UNSAVED_FOLDER = "unsaved"  # folder name in .bifolio/
-RETENTION_S = 2.0  # Longer than any program needs between looking up a file's name and opening the file.
+RETENTION_S = 2.0  # Longer than any program takes from looking up a file's name to opening the file.
 _DONE_SUFFIX = ".kept"  # suffix of the record of a finished write
 
 
@@ -27,7 +27,7 @@ class ReplacedFiles:
     def __init__(self, journal: Path) -> None:
         self.journal = journal
         self.folder = journal.parent / "replaced"
-        self._due_at = 0.0  # when the next sweep is due, in time.monotonic()
+        self._due_at = 0.0  # when the next sweep is due, on the clock of time.monotonic()
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
@@ -35,7 +35,7 @@ class ReplacedFiles:
         OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        # First, so `names` includes the old files even if this process is killed.
+        # The record goes first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
         for name in asides:
             with suppress(FileNotFoundError):
@@ -65,7 +65,8 @@ class ReplacedFiles:
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
             with suppress(OSError):  # Another process may be sweeping at the same time.
-                # A negative age means that the clock was set back. Otherwise files could be kept for hours.
+                # If the age is negative, the clock was set back. These files are deleted, too, or they could
+                # stay for hours.
                 is_young = 0 <= time.time() - record.stat().st_ctime < retention_s
                 released = [not is_young and self._release(step) for step in read_intent(record) or ()]
                 if all(released):

@@ -75,7 +75,9 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file that a description at `path` belongs to, or else `path` itself."""
+        """If `path` is the description of an existing media file, return the media file, otherwise `path`
+        itself.
+        """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):

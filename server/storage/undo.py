@@ -40,7 +40,7 @@ class Permit:
 
     uid: str
     verb: str
-    draft: bool  # The permission was required only for drafts.
+    draft: bool  # The permission was needed only for drafts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def unpack(data: bytes) -> KeptWrite:
 # --- folder ---------------------------------------------------------------------------------------
 
 RETENTION_S = 3600  # A write can be undone for this long.
-# If the number of writes or their total size in bytes exceeds these limits, the oldest writes are deleted.
+# If the number of writes or their total size in bytes exceeds its limit, the oldest writes are deleted.
 MAX_WRITES = 200
 MAX_BYTES = 64 * 1024 * 1024
 

@@ -17,7 +17,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return a result without a document, with the problem that prevented reading the file."""
+    """Return an entry with no document, only the problem that prevented the file from being read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -26,9 +26,9 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return what to serve after a file was read again.
+    """Return the entry to serve after a file has been read again.
 
-    If it is now invalid or has the same values, the document from `before` is kept.
+    If the file is now invalid or has the same values, the document from `before` is kept.
     """
     if before is None or before.document is None or after is None:
         return after

@@ -1,5 +1,5 @@
-"""The site's write lock, between threads and processes. Its file contains the number of writes so far, so a
-process notices the writes of others.
+"""The site's write lock, shared by all threads and processes. Its file contains the number of writes so far,
+so that a process notices writes by other processes.
 """
 
 import os

@@ -20,7 +20,7 @@ from server.events.webhooks.http_client import new_id
 MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
-)  # for deliveries that are done, per webhook
+)  # limits per webhook, for deliveries that are done
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -80,7 +80,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` due deliveries of a webhook, except the numbers in `busy`."""
+    """Return up to `most` due deliveries of a webhook, except those whose numbers are in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -89,7 +89,9 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return the time of a webhook's next delivery, except the numbers in `busy`, or None."""
+    """Return when a webhook's next delivery is due, or None. Deliveries whose numbers are in `busy` don't
+    count.
+    """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -155,7 +157,7 @@ def shorten(connection: Connection, at: float) -> None:
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete deliveries that are done and beyond the limits RETENTION_S and MAX_DONE_DELIVERIES."""
+    """Delete the deliveries that are done and exceed the limits RETENTION_S or MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -185,7 +187,7 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the number of open deliveries, the time of being disabled, and the last attempt of a webhook."""
+    """Return a webhook's number of open deliveries, when it was disabled, and its last attempt."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

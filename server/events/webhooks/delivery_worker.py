@@ -48,7 +48,7 @@ BATCH_EVENTS = 500  # queued per transaction
 SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
 STOP_TIMEOUT_S = 4.0  # for running attempts
 COMMIT_TIMEOUT_S = 2.0  # for the commit of a delivery's write
-SAME_MOMENT_S = 60.0  # a new webhook receives no events from longer ago than this
+SAME_MOMENT_S = 60.0  # a new webhook receives no events older than this
 MAX_EVENTS_OF_A_MOMENT = 1000  # limit for these earlier events
 GONE_STATUS = 410  # disables the webhook
 _MIN_CLOCK_JUMP_S = 1.0  # if the offset changes by more, the clock was set
@@ -100,7 +100,7 @@ class Deliverer(Job):
         self._outcomes: list[tuple[_Attempt, Outcome]] = []  # finished, but not stored yet
         self._failing: set[str] = set()  # webhooks whose last attempt failed
         self._last_state: tuple[object, ...] = ()  # settings and the log's mark at the last run
-        self._next_due: float | None = 0.0  # of the next delivery
+        self._next_due: float | None = 0.0  # time of the next delivery
         self._offset = 0.0  # wall clock minus monotonic clock, at the last run
         self._swept_at = 0.0
         self._warned: set[str] = set()
@@ -185,7 +185,7 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        # Otherwise, the clock was set, or another machine computed the stored due times.
+        # If the offset has changed, the clock was set, or another machine computed the stored due times.
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
     def _usable(self, settings: Settings) -> Iterator[Webhook]:
@@ -367,7 +367,7 @@ class Deliverer(Job):
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
-    # With a commit, the body can contain its id.
+    # Once the write is committed, the body can contain the commit's id.
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
 

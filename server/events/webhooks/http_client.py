@@ -86,13 +86,13 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if webhooks may not connect to any of a host's IP addresses."""
+    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
     """Connect to the first permitted IP address that accepts the connection. `deadline` is a monotonic time.
 
-    Hosts in `allowed` may have private addresses. Raises RefusedAddress and OSError.
+    Hosts in `allowed` can also have private addresses. Raises RefusedAddress and OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -121,7 +121,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public, including IPv4 addresses inside it."""
+    """Return whether an IP address is public. Embedded IPv4 addresses are checked, too."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -175,7 +175,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a request. `status` is 0 without a response.
+    """Outcome of a request. `status` is 0 if there was no response.
 
     `retry_after` is the delay in seconds that the receiver requested.
     """
@@ -252,7 +252,7 @@ def _encrypt(plain: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
     return _context().wrap_socket(plain, server_hostname=host)
 
 
-# Saves 50 ms per delivery over TLS, for reading the system's certificates.
+# Saves the 50 ms per delivery over TLS that reading the system's certificates takes.
 @lru_cache(maxsize=1)
 def _context() -> ssl.SSLContext:
     return ssl.create_default_context()

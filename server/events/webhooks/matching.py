@@ -8,7 +8,7 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Return whether a webhook receives an event. It never receives hidden ones.
+    """Return whether a webhook receives an event. It never receives hidden events.
 
     It receives site.update if it would receive at least one of the joined events.
     """

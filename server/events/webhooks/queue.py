@@ -114,7 +114,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst, which counts joined events, with one more event. None starts a new burst."""
+    """Return a burst, which counts the events joined in it, with one more event. None starts a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):

@@ -13,12 +13,12 @@ from server.events.webhooks.http_client import new_secret
 from server.paths import keep_private, state_folder
 from server.storage.durable import make_once, stage, sync_folder
 
-OVERLAP_S = 24 * 3600.0  # how long the previous secret signs requests, too
+OVERLAP_S = 24 * 3600.0  # how long requests are also signed with the previous secret
 _FIX_HINT = "check its permissions, or delete it to get a new secret, which you must give to the receivers"
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests at a time.
+    """Return the secrets with which a webhook's requests are signed at a given time.
 
     Raises SetupError if its file can't be used.
     """
@@ -30,7 +30,7 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. The old one signs requests, too, for OVERLAP_S seconds.
+    """Generate a new secret for a webhook. For OVERLAP_S seconds, requests are also signed with the old one.
 
     Raises SetupError if the file can't be used, or the secret comes from the settings.
     """

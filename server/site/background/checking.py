@@ -27,10 +27,10 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # up to this number of changed documents, they are checked in this process
-# Up to this number of versions, a site is checked in this process, which takes up to 60 ms.
+MAX_LOCAL_DOCUMENTS = 200  # up to this many changed documents are checked in this process
+# A site with up to this many document versions is checked in this process, which takes up to 60 ms.
 MAX_LOCAL_VERSIONS = 2_000
-# Above this number of versions, only the changed documents are checked.
+# In a site with more versions than this, only the changed documents are checked.
 MAX_COMPARED_VERSIONS = 50_000
 PROCESS_TIMEOUT_S = 60.0
 
@@ -38,7 +38,9 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that reports problems in other files after a change, once the site is unchanged for an interval."""
+    """Job that reports problems in other files after a change, once the site has been unchanged for a
+    while.
+    """
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -70,7 +72,7 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        pack = partial(_pack, (before, removed), (after, added))  # no variable may refer to the packed data
+        pack = partial(_pack, (before, removed), (after, added))  # so that no variable keeps the data alive
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)
 
@@ -131,13 +133,13 @@ def _find_problems(
 ) -> Problems:
     """Return the new and the resolved problems between documents in two snapshots.
 
-    Each snapshot comes with the versions that only it contains. `moved` are the keys of added and deleted
-    documents.
+    Each snapshot comes with the versions that the other one lacks. `moved` contains the keys of added and
+    deleted documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
-    # The old files no longer exist, so the positions are unknown.
+    # The old versions of the files no longer exist, so the positions in them are unknown.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))

@@ -14,7 +14,7 @@ log = logging.getLogger("bifolio")
 class FollowLog(Job):
     """Job in each worker that applies other workers' changes.
 
-    The next request applies those that every response must include, if it comes first.
+    If a request arrives first, it applies the changes that every response must include.
     """
 
     name = "follow-log"
@@ -30,7 +30,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits writes that their requests have not committed."""
+    """Job that commits writes that were not committed by the requests that made them."""
 
     name = "commit"
     failure = "writes can't be committed"
@@ -70,7 +70,7 @@ class ScalePictures(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        # The media when all images last had their variants.
+        # The media files at the last time when all images had their variants.
         self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 
@@ -88,6 +88,6 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # an image that is being uploaded is skipped
+        if not site.unscaled():  # an image is skipped while it is being uploaded
             self._complete_media = media
         return self._pause_s

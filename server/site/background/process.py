@@ -1,4 +1,4 @@
-"""Calls of functions in a separate process, so that slow functions do not block requests."""
+"""Calls functions in a separate process, so that slow ones do not block requests."""
 
 import gc
 import os

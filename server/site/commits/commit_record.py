@@ -1,4 +1,4 @@
-"""Update of the served state after a commit by this server, from which the files get new timestamps."""
+"""Updates the served state after a commit by this server, which gives the files new timestamps."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -35,8 +35,8 @@ def record_of_commit(
 
 
 def _rescan(contents: Contents) -> Record | None:
-    # Moving the head has released git's index lock. If a git command ran since, the next refresh reads
-    # everything.
+    # Moving the head has released git's index lock. If a git command has run since then, the next refresh
+    # reads everything.
     before = git_marks(contents.git)
     if is_at_work(before[0]):
         return None

@@ -1,4 +1,4 @@
-"""Commits of writes through the API, if the site's settings require them (docs/history.md)."""
+"""Commits writes made through the API, if the site's settings require it (docs/history.md)."""
 
 import logging
 import time
@@ -55,10 +55,10 @@ log = logging.getLogger("bifolio")
 PENDING = "pending"
 QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
 GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
-# A commit waits this long until a git command that has written files also writes its index.
+# A commit waits this long for a git command that has written files to write its index, too.
 INDEX_TIMEOUT_S = 1.0
-BACKOFF_S = 1.0  # after a failed commit, in which only the background job commits
-HOOK_RETRY_INTERVAL_S = 30.0  # before a commit that a hook has rejected is tried again
+BACKOFF_S = 1.0  # for this long after a failed commit, only the background job commits
+HOOK_RETRY_INTERVAL_S = 30.0  # before a commit that a hook has rejected is retried
 REPOSITORY_CACHE_TTL_S = 5.0  # for the location of the repository and its hooks
 GC_INTERVAL_S = 600.0  # for `git gc --auto`
 
@@ -88,7 +88,7 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        # When to try a commit again that a hook has rejected, by the write's name.
+        # When to retry commits that a hook has rejected, by the name of the write.
         self._refused: dict[str, float] = {}
 
     @property
@@ -163,8 +163,8 @@ class Committer:
     def finish(self, name: str, *, at_once: bool = False) -> str:
         """Commit a queued write and all earlier ones.
 
-        Return the commit id, PENDING, or "" if it needs no commit. `at_once` ignores the delay in the
-        settings.
+        Return the commit id, PENDING, or "" if it needs no commit. If `at_once` is set, the delay in the
+        settings is ignored.
         """
         if not name:
             return ""
@@ -178,7 +178,7 @@ class Committer:
         """Commit all writes that are due, and delete old locks and results."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # the lock settles what killed processes have left
+                pass  # acquiring the lock cleans up after killed processes
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -190,7 +190,7 @@ class Committer:
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        # A process of this server that was killed during a commit can leave git's index lock.
+        # A process of this server that was killed during a commit may have left git's index lock behind.
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
             with self.queue.committing(0.0) as alone, suppress(CommitError):
@@ -279,9 +279,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the due writes, or all if `early`, up to the write `until`.
+        """Commit the writes that are due (or all, if `early`), up to the write `until`.
 
-        Writes that fail stay in the queue. Waits up to `seconds` for other commits.
+        Writes whose commit fails stay in the queue. Waits up to `seconds` for other commits.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -316,7 +316,7 @@ class Committer:
         return cached
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group of writes. Return False if the commit is rejected, to try it again later."""
+        """Commit a group of writes. Return False if the commit was rejected and must be retried later."""
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -328,7 +328,7 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._log_failure(error)
-            # The request has ended, so this commit is not tried again.
+            # The request has ended, so this commit is not retried.
             if group.last.asked:
                 self.queue.drop(name)
             return False
@@ -337,10 +337,10 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, again if other programs interfere. Raises CommitError."""
+        """Commit a group of writes, and retry if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
-            # Otherwise, the new commit might have to be discarded.
+            # If another git command held the index lock, the new commit might have to be discarded.
             wait_for_index(repository, deadline)
             head = repository.head()
             try:
@@ -496,7 +496,7 @@ class Committer:
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         # Others have committed a newer version of these files.
         head, last = repository.head(), group.last_by_path
-        bases = group.bases(self.queue.pending())  # after `head`, so that no committed write is missing
+        bases = group.bases(self.queue.pending())  # read after `head`, so that no committed write is missing
         for path in sorted(paths):
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)

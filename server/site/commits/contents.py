@@ -16,7 +16,7 @@ def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path |
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digests of the contents that writes will replace, or MISSING for a new file, by path."""
+    """Return, by path, the digest of the content that the writes will replace, or MISSING for a new file."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -28,7 +28,7 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a content, or MISSING for a deletion.
+    """Return the digest of a file's new content, or MISSING for a deletion.
 
     Return None for a file that can't be read or is very large.
     """

@@ -41,7 +41,7 @@ class Group:
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
         """Return, for each file, the versions that these writes replace and those that later writes contain.
 
-        The former include what the group's own writes have written.
+        The replaced versions include those that the group itself has written.
         """
         commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:

@@ -29,7 +29,8 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 class Authorship:
     """Author of a write, and how to describe it. The functions receive the result of the write.
 
-    - `addressed`: the (uid, id) of the documents to mention in the message; None for all changed ones
+    - `addressed`: the (uid, id) of the documents to mention in the message, or None to mention all changed
+      documents
     - `joined`: the merge to commit with the write
     - `describe`: the message if the request contains none
     - `keep`: context manager that saves the replaced files for undo
@@ -58,7 +59,7 @@ class Joined:
     """A merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
 
     - `ready`: id of the existing merge commit, or ""
-    - `exact`: no other commit may be created instead of `ready`
+    - `exact`: if `ready` can't be used, no commit is created
     - `changed`: files that differ from `base`, with their new versions
     - `at`: time of the commit in seconds since 1970; None to read it from git
     - `names`: commits for other refs, by name
@@ -156,7 +157,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return what a write has done to a document, as a verb such as "Unpublish".
 
-    `snapshot` is from before it.
+    `snapshot` is from before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}

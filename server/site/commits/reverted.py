@@ -29,7 +29,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file that has changed again, before the new content is served.
+    """Uncommitted writes to a file that has been changed again, but whose new content is not served yet.
 
     `content` is from the last of these writes.
     """
@@ -41,7 +41,7 @@ class Unseen:
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
     """Return the uncommitted writes whose files have changed since, by path.
 
-    Files whose current content is already served are omitted: a person has edited them.
+    Files whose current content is already served are omitted, because a person has edited them.
     """
     group = Group(list(pending))
     unseen = {

@@ -59,7 +59,7 @@ def prepare_on(
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return whether a change can be prepared again while the write lock is held.
 
-    `is_last`: it fails otherwise.
+    `is_last`: this is the last attempt, so the write fails otherwise.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

@@ -1,5 +1,5 @@
 """Client for an S3-compatible bucket, whose object keys are derived from content hashes. Credentials come
-from the usual AWS_* environment variables, or else from the machine's role.
+from the usual AWS_* environment variables, or, if those are not set, from the machine's role.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
 # Command-line commands have longer timeouts than the server, because they may run over slow connections.
 COMMAND_REQUEST_TIMEOUT_S = 120
-# The minimum size that S3 allows for a part of an upload. Two parts are in memory at a time.
+# The minimum part size that S3 allows in an upload. Two parts are held in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
-# A download consists of ranges. If one range takes less than FAST_RANGE_S, the next range is twice as large,
-# up to this size.
+# A download is split into ranges. If one range takes less than FAST_RANGE_S, the next range is twice as
+# large, up to this size.
 MAX_RANGE_BYTES = 64 * 1024 * 1024
 FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
@@ -48,7 +48,7 @@ _CREDENTIALS = {
 }
 _RANGE_ERROR = "416 Range Not Satisfiable"  # obstore reports this for an empty object.
 _FORBIDDEN = re.compile(r"status code: 40[13]\b")
-_UNUSED_PREFIX = "/.bifolio"  # No objects are stored below this prefix.
+_UNUSED_PREFIX = "/.bifolio"  # No objects are stored under this prefix.
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Listed:
 
 
 class Bucket:
-    """Thread-safe client for the objects below the configured prefix. Each process needs its own client.
+    """Thread-safe client for the objects under the configured prefix. Each process needs its own client.
 
     Methods raise BucketError if the bucket fails or does not respond in time.
     """
@@ -91,7 +91,7 @@ class Bucket:
             },
             **config,
         )
-        self._away_until = 0.0  # in time.monotonic()
+        self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
         """Upload a file, unless the object already exists. Return True if it was uploaded.
@@ -133,7 +133,8 @@ class Bucket:
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
         """Download an object to the open file `into`, and verify its hash.
 
-        Raises MissingObjectError if the object is missing or damaged. Then `into` may contain wrong bytes.
+        Raises MissingObjectError if the object is missing or damaged. In that case, `into` may contain
+        incorrect data.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -195,7 +196,7 @@ class Bucket:
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL with which anyone can download the object for a limited time."""
+        """Return a URL that lets anyone download the object for a limited time."""
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
@@ -219,7 +220,8 @@ class Bucket:
             raise BucketError("The media bucket does not exist") from error
         except BaseError as error:
             self._note(error)
-            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # For listings, this is a generic error.
+            # For listings, obstore raises only a generic error, so its text is checked.
+            if _FORBIDDEN.search(str(error).partition("\n")[0]):
                 raise BucketError("The media bucket denies access") from error
             raise BucketError() from error
 

@@ -1,4 +1,4 @@
-"""Local cache of bucket objects in .bifolio/media/, which can be deleted at any time. If it is full, the
+"""Local cache of bucket objects in .bifolio/media/, which can be deleted at any time. When it is full, the
 least recently used objects are evicted.
 """
 
@@ -17,12 +17,12 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-# For each process. The other threads remain free to serve requests.
+# Per process. The other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
 ABANDONED_FILE_AGE_S = 3600.0
-_EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
+_EVICTED_DIVISOR = 10  # A full cache is emptied until a tenth of its maximum size is free.
 
 
 class Source(Protocol):
@@ -33,7 +33,7 @@ class Source(Protocol):
 
 
 class Copies:
-    """Cache of bucket objects for the site at `root`. Several threads and processes can use it."""
+    """Cache of bucket objects for the site at `root`, safe to use from multiple threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -92,7 +92,7 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent downloads, and allow only one at a time for the same object."""
+        """Context manager: limit concurrent downloads, and allow only one at a time per object."""
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")
         try:
@@ -130,7 +130,7 @@ class Copies:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        state_folder(self.root)  # raises OSError if the site was moved
+        state_folder(self.root)  # raises OSError if the site has been moved
         self.folder.mkdir(exist_ok=True)
         path = self._path(object_)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Upload of media files and their resized variants (formats) to a bucket."""
+"""Uploads media files and their resized variants (formats) to a bucket."""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ from server.storage.media import mime_type
 # --- headers --------------------------------------------------------------------------------------
 
 CACHE_CONTROL = "public, max-age=31536000, immutable"  # The object for a key never changes.
-# Browsers may display files of these types. Files of other types, such as SVG and HTML, could run scripts on
-# the bucket's origin, where the server's security headers have no effect. They are therefore sent as
-# attachments, which pages can still embed as images.
+# Browsers are allowed to display files of these types. Files of other types, such as SVG and HTML, could run
+# scripts on the bucket's origin, where the server's security headers have no effect. They are therefore sent
+# as attachments, which pages can still embed as images.
 _INLINE_PREFIXES = ("image/", "audio/", "video/", "font/")
 _INLINE_TYPES = ("text/plain", "application/pdf")
 _SCRIPTABLE_TYPES = ("image/svg+xml",)
@@ -36,7 +36,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers may display uploads of this media type instead of downloading them."""
+    """Whether browsers are allowed to display files of this media type instead of downloading them."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -52,7 +52,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and their resized variants. Uploads are added to the cache `copies`."""
+    """Uploader for media files and their resized variants. Uploaded files are added to the cache `copies`."""
 
     target: Target
     formats: Path  # the folder in which variants are created
@@ -89,7 +89,9 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create an image's resized variants, by name. Return {} if none are needed or resizing fails."""
+        """Create an image's resized variants and return them by name, or {} if none are needed or resizing
+        fails.
+        """
         if not needs_formats(image_size, ending):
             return {}
         key = sha256[:32]  # the same key that `images.cache` uses

@@ -1,4 +1,4 @@
-"""Opening of the bucket that is configured in a site's settings, once per process."""
+"""Opens the bucket configured in a site's settings, once per process."""
 
 import os
 import threading
@@ -29,7 +29,7 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket. `patient` makes timeouts longer.
+    """Return this process's client for the configured bucket. If `patient`, its timeouts are longer.
 
     Raises BucketError if obstore is not installed.
     """

@@ -1,4 +1,4 @@
-"""The server's access to its site's bucket. Only a limited number of threads can wait for the bucket."""
+"""The server's access to its site's bucket. The number of threads that can wait for the bucket is limited."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
-MAX_CONCURRENT_UPLOADS = 8  # for each process
+MAX_CONCURRENT_UPLOADS = 8  # per process
 QUEUE_TIMEOUT_S = 5.0  # Maximum wait before an upload starts.
 CHECK_TTL_S = 10.0  # The result of a check is cached for this long.
 # If a check takes longer than this, `is_good` returns False until the check has finished.
@@ -29,7 +29,7 @@ def serving(settings: Settings) -> str:
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if configured. Images are resized in the folder `formats`."""
+    """The bucket of the site at `root`, if one is configured. Images are resized in the folder `formats`."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -94,7 +94,7 @@ class SiteBucket:
 
 
 class _Check:
-    """Check in a separate thread, so callers wait no longer than CHECK_TIMEOUT_S for the bucket."""
+    """Checks the bucket in a separate thread, so that callers wait at most CHECK_TIMEOUT_S for the result."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

@@ -9,7 +9,7 @@ from server.formats.tree import Tree
 
 # For example, file: {sha256: 9f86…, ext: .png, size: 48213, width: 800, height: 600, formats: {thumbnail: …}}
 DESCRIPTION_KEY = "file"
-# Used for a fast first test: each description that refers to a bucket contains this.
+# Every description that refers to a bucket contains this, so checking for it is a fast first test.
 STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
@@ -69,7 +69,7 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Convert a file name extension for use in bucket keys. Return "" if it can't be used."""
+    """Convert a file name extension to the form used in bucket keys. Return "" if it can't be used."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 

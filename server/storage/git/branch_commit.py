@@ -1,5 +1,5 @@
-"""Commits on branches that are not checked out. No working tree, index or branch changes, and no hooks or
-filters run.
+"""Creates commits for branches that are not checked out. It leaves the working tree, index and branches
+unchanged, and runs no hooks or filters.
 """
 
 import os
@@ -35,9 +35,9 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Create a commit that changes `files` compared with its first parent. Return its id.
+    """Create a commit that differs from its first parent in `files`. Return its id.
 
-    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete.
+    `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete the file.
 
     Raises ConflictError if a path can't be written or a git filter applies. Raises StorageError and GitError.
     """

@@ -58,7 +58,7 @@ def is_branch_name(root: Path, name: str) -> bool:
         tuple(f"{word}/" for word in ("refs", "heads", "tags", "remotes", "origin", *remotes))
     ):
         return False
-    # Without `--branch`, the exit status is different for an invalid name and for a failure.
+    # Without `--branch`, the exit status distinguishes an invalid name from a failure.
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 
@@ -90,7 +90,7 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the last common ancestor of two commits, or "" if there is none. Raises GitError."""
+    """Return the most recent common ancestor of two commits, or "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

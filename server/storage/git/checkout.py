@@ -1,4 +1,4 @@
-"""Checkout of a whole commit in a temporary clone, or of single files in the site's folder."""
+"""Checks out a whole commit in a temporary clone, or individual files in the site's folder."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
     """Write files from git to `folder`, with checkout filters applied. Return the path of each new file.
 
-    The keys of both mappings are relative to the site. Raises StorageError.
+    The keys of both mappings are paths relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -53,7 +53,7 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files in the site with their versions in a commit, except submodules.
+    """Replace files in the site with their versions in a commit. Submodules are skipped.
 
     Raises CommitError and OSError.
     """
@@ -63,9 +63,11 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout of `after` in place of `before`, or revert it if `back` is set.
+    """Finish an interrupted checkout that replaces commit `before` with `after`, or revert it if `back` is
+    set.
 
-    Edited files are not changed. Return True if files changed. Raises CommitError and OSError.
+    Files that have been edited are left alone. Return True if any files were changed. Raises CommitError and
+    OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -84,7 +86,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree is identical to `file`, or missing if that is None.
+    """Whether a file in the working tree is identical to `file`, or missing if `file` is None.
 
     Raises CommitError.
     """

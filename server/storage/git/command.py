@@ -1,5 +1,5 @@
-"""Runs git commands without programs configured in the repository, which may belong to another user. Only
-`git_as_owner` runs its hooks, filters and signing program.
+"""Runs git commands without running programs configured in the repository, because it may belong to another
+user. Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
 
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger("bifolio")
 # If there are more paths than this, no paths are passed to the command, so it covers all files.
 MAX_PATH_ARGUMENTS = 1000
 
-# These override the repository's configuration. git's check of the owner (`safe.directory`) stays active,
+# These override the repository's configuration. git's ownership check (`safe.directory`) stays active,
 # because a future version of git may run programs in other ways.
 _SETTINGS = (
     "core.quotePath=false",
@@ -52,7 +52,7 @@ _ENVIRONMENT = {
     "LC_ALL": "C",
 }
 _OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
-OWNER_TIMEOUT_S = 120.0  # This includes the time for hooks.
+OWNER_TIMEOUT_S = 120.0  # This includes the time that hooks take.
 # Timeouts for commands whose duration depends on the size of the repository.
 TIMEOUTS_S: Mapping[str, float] = {
     "cat-file": 300.0,
@@ -72,7 +72,7 @@ _REF_LOCKED = re.compile(
     r"[Uu]nable to create '[^']*\.lock': File exists|cannot lock ref '[^']*': .*File exists"
 )
 MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a failed command's output.
-# Messages in a folder without a readable repository.
+# git's messages if the folder has no readable repository.
 _NO_REPOSITORY = re.compile(
     rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
     rb"|cannot change to '.*': No such file"
@@ -86,7 +86,7 @@ _NOISE = re.compile(
 
 
 class _Spent(threading.local):
-    seconds = 0.0  # that a thread has waited for git commands
+    seconds = 0.0  # how long the thread has waited for git commands
 
 
 _spent = _Spent()
@@ -104,7 +104,9 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command and return its output as text, or None as in `git_bytes`. Raises GitError."""
+    """Run a git command and return its output as text, or None in the same cases as `git_bytes`. Raises
+    GitError.
+    """
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -120,11 +122,11 @@ def git_bytes(
 ) -> bytes | None:
     """Run a git command in the folder `root`. Return its output, or None if it finds nothing (exit status 1).
 
-    Also return None if there is no git or no readable repository. Raises GitError for other failures, and
-    GitSlowError after `seconds`.
+    Also return None if git is not installed or there is no readable repository. Raises GitError for other
+    failures, and GitSlowError after `seconds`.
 
-    `index` replaces the repository's index. The configured `filters` do not run. If `into` is set, the output
-    is written to that file.
+    If `index` is set, it is used instead of the repository's index. The given `filters` are disabled. If
+    `into` is set, the output is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -137,7 +139,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command and return its output as text. Raises GitError for any failure."""
+    """Run a git command and return its output as text. Raises GitError on any failure."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -150,7 +152,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command and return its output. Raises GitError for any failure."""
+    """Run a git command and return its output. Raises GitError on any failure."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -190,7 +192,7 @@ def _find(
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Run a git command. Return its output, or None for any failure."""
+    """Run a git command. Return its output, or None if it fails for any reason."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:

@@ -1,5 +1,5 @@
-"""Creation of commits that contain exactly the given contents, even if the files on disk have changed since.
-Other changes in the site stay uncommitted.
+"""Creates commits that contain exactly the given contents, even if the files on disk have changed since.
+Other changes in the site remain uncommitted.
 """
 
 import os
@@ -19,9 +19,9 @@ from server.storage.git.written import Basis, ByOthers, committed_by_others, sto
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
-_MESSAGE_FILE = "bifolio-message"  # file name in the repository's folder
-# fast-import unpacks its pack immediately. Without compression, this takes 6 ms less for a folder of 5,000
-# files.
+_MESSAGE_FILE = "bifolio-message"  # name of a file in the repository's folder
+# fast-import unpacks its pack immediately, so compression is useless. Without it, a commit in a folder of
+# 5,000 files takes 6 ms less.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
@@ -80,7 +80,7 @@ class NewCommit:
     ready: str = ""  # a commit with the same content, which is used if `base` is still checked out
     known: Mapping[str, Staged] = field(default_factory=dict)  # contents that are already in git
     exact: bool = False  # If `ready` can't be used, no commit is created.
-    bases: Mapping[str, Basis] = field(default_factory=dict)  # replaced versions, if not those in `base`
+    bases: Mapping[str, Basis] = field(default_factory=dict)  # replaced versions, by default those in `base`
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,13 +188,15 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head`, with hooks and signature, without moving the branch.
+    """Create a commit on top of `head` without moving the branch. Hooks run, and it is signed if so
+    configured.
 
     Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
-        copy_index(repository, index)  # It includes the files' times, so that hooks need not read all files.
+        # The copy includes the files' times, so that git commands in hooks need not read all files.
+        copy_index(repository, index)
         base = ("--reset", head) if head else ("--empty",)
         git_as_owner(repository.root, "read-tree", *base, environment=environment)
         set_files(repository, changed, index)
@@ -209,7 +211,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Create a prepared commit again on top of `head`, without running hooks again.
+    """Recreate a prepared commit on top of `head`, without running hooks again.
 
     Return the new id, or "" if `head` already contains the changes.
     """

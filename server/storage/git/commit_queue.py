@@ -20,7 +20,7 @@ from server.storage.replaced import put_aside
 _LOCK_FILE = "lock"
 _NAME_CHARS = 20
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
-RESULT_TTL_S = 60.0  # A commit's id is stored this long for the request that is waiting for it.
+RESULT_TTL_S = 60.0  # How long a commit's id is stored for the request that waits for it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,14 @@ class Pending:
     files: Mapping[str, bytes | Path | None]
     joins: str = ""
     ready: str = ""
-    asked: bool = False  # A request is waiting for a commit of existing files.
+    asked: bool = False  # A request has asked to commit existing files.
     exact: bool = False
     beside: Sequence[str] = ()  # checked out from `ready`, because the journal can't write these files
     replaced: Mapping[str, str] = field(default_factory=dict)  # digests of replaced versions
 
     @property
     def alone(self) -> bool:
-        """Whether this write gets its own commit, immediately."""
+        """Whether this write is committed immediately, in a commit of its own."""
         return self.asked or bool(self.joins)
 
 
@@ -113,7 +113,8 @@ class CommitQueue:
         Interrupted checkouts are finished or reverted. Return True if files changed.
         """
         changed = False
-        # Writers hold the write lock, so the processes that staged these were killed.
+        # A writer holds the write lock until it has finished. This process holds it now, so the processes
+        # that staged these writes were killed.
         for name in self._names(_STAGED_SUFFIX):
             pending = self._read(name, _STAGED_SUFFIX)
             files = pending.files if pending else {}
@@ -135,7 +136,7 @@ class CommitQueue:
     def committing(self, seconds: float) -> Iterator[bool]:
         """Context manager: try for up to `seconds` to become the only committing thread.
 
-        Yields True on success. A thread can enter again.
+        Yields True on success. A thread that is already committing can enter again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -182,7 +183,7 @@ class CommitQueue:
         """
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
-        copy.unlink(missing_ok=True)  # A killed process has left it.
+        copy.unlink(missing_ok=True)  # left by a killed process
         if isinstance(content, Path):
             back_up(content, copy)
         else:
@@ -208,7 +209,7 @@ class CommitQueue:
                     path.unlink()
 
     def _next_name(self) -> str:
-        # Other processes cache writes by name, so names are unique even if the clock is set back.
+        # Other processes cache writes by name, so names must stay unique even if the clock is set back.
         numbers = {name.partition(".")[0] for name in os.listdir(self.folder)}
         last = max((int(number) for number in numbers if number.isdigit()), default=0)
         descriptor = os.open(self.folder / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,4 +1,4 @@
-"""Changes to git's index under the index lock, which excludes other git commands."""
+"""Changes git's index while holding the index lock, which keeps out other git commands."""
 
 import os
 import shutil
@@ -17,7 +17,9 @@ _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names i
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
-REF_LOCK_AGE_S = 2.0  # git locks a branch for milliseconds; a killed process's lock of this age is removed.
+# A lock on a branch that is older than this was left by a killed process: git holds such locks for only
+# milliseconds.
+REF_LOCK_AGE_S = 2.0
 MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes change it.
 
 
@@ -82,7 +84,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait until no git command locks the index.
+    """Wait until no git command holds the index lock.
 
     Raises CommitError after the deadline, or at once if the lock is old.
     """
@@ -93,7 +95,7 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a Bifolio process is locking the index, or was killed while it did."""
+    """Whether a Bifolio process is using the index lock, or was killed while using it."""
     return (folder / _INDEX_COPY).exists()
 
 
@@ -115,7 +117,8 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    # A power failure also kills git while it moves a branch. git never removes such locks.
+    # A power failure can also kill git itself while it moves a branch. git never removes the locks this
+    # leaves.
     place = location(repository.root)
     branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
     for lock in (repository.folder / "HEAD.lock", *branch_locks):
@@ -129,12 +132,12 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether a Bifolio process holds the index lock or has left it."""
+    """Whether the index lock belongs to a Bifolio process, which may have been killed."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait up to `seconds` while another program's git command locks the index."""
+    """Wait up to `seconds` while another program's git command holds the index lock."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
@@ -147,7 +150,8 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
     """
     if not paths:
         return {}
-    # The index contains the times and inode of each file. Any other write changes one of them.
+    # The index contains the times and inode of each file. A write by any other program changes at least one
+    # of these.
     root, listed = repository.root, paths if len(paths) <= MAX_PATH_ARGUMENTS else []
     output = git_as_owner(root, "ls-files", "--stage", "-z", "--", *listed)
     differing = git_as_owner(root, "diff-files", "--name-only", "--relative", "-z", "--", *listed)
@@ -167,7 +171,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
         copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
         before = file_mark_of(repository.index)
         if before:
-            shutil.copy2(repository.index, copy)  # git also needs the times.
+            shutil.copy2(repository.index, copy)  # git also needs the file's times.
     except OSError as error:
         raise CommitError(f"the git index can't be copied: {error.strerror}") from error
     return before
@@ -186,7 +190,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 def _acquire_lock(copy: Path, lock: Path) -> Identity:
     try:
-        try:  # With a hard link, the lock of a killed Bifolio process can be identified.
+        try:  # A hard link makes it possible to identify the lock of a killed Bifolio process.
             os.link(copy, lock)
         except FileExistsError:
             raise

@@ -34,7 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, reduced to its changes in the site. Without any, its author and message are empty."""
+    """A commit, reduced to its changes in the site. If there are none, its author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -132,7 +132,7 @@ class CommitLog:
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
         """Load commits that were added to the cache file since the last read.
 
-        A damaged file, or one for a different history, is emptied.
+        If the file is damaged or belongs to a different history, it is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -181,7 +181,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         "--stdin",
         stdin="\n".join([*revisions, ""]),
     )
-    # `--relative` has no effect on the files in merges, so the prefix is removed here.
+    # `--relative` has no effect on the files listed for merges, so the prefix is removed here.
     return list(_parse(output, prefix_of(root)))
 
 

@@ -1,4 +1,4 @@
-"""Line merges of single files with `git merge-file`, including the lines in conflict."""
+"""Merges single files line by line with `git merge-file`, and finds the lines in conflict."""
 
 import os
 import re
@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Lines that both sides changed in different ways, in each version."""
+    """The lines of one conflict in each version. Both sides changed them, in different ways."""
 
     ours: str
     base: str
@@ -28,16 +28,16 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Result of a line merge with conflicts, with the lines in conflict taken from each version."""
+    """Merged text in which the lines in conflict come from one side, from the other, or from the base."""
 
     ours: str
     base: str
     theirs: str
-    common: str  # without the lines in conflict
+    common: str  # merged text without the lines in conflict
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of a text line by line, and include the lines in conflict.
+    """Merge two changed versions of a text line by line, and keep track of the lines in conflict.
 
     Return None if git is not installed or too slow, or if a text can't be written to a file.
     """
@@ -99,9 +99,10 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge a file exactly as git would, and write the result to `ours`. Return True without conflicts.
+    """Merge a file exactly as git would, and write the result to `ours`. Return True if there were no
+    conflicts.
 
-    If git can't merge the file, `ours` stays as it is.
+    If git can't merge the file, `ours` is left unchanged.
     """
     named = [word for label in labels for word in ("-L", label)]
     command = ["git", "merge-file", "--quiet", f"--marker-size={size}", *named]

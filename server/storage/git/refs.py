@@ -1,4 +1,4 @@
-"""Resolution of commit names: converts ids, tags, branches and times to commit ids."""
+"""Resolves commit names: converts ids, tags, branches and times to commit ids."""
 
 import re
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from server.storage.git.repository import head_by_git, location
 MAX_NAME_CHARS = 200
 BRANCH_PREFIX, TAG_PREFIX = "refs/heads/", "refs/tags/"
 _HEAD_LIKE = re.compile(r"(?:[A-Z]+_)*HEAD")
-_SHORT_ID = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)  # long enough not to look like a name
+_SHORT_ID = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)  # long enough to be unlikely to be a name
 _REFTABLE_HEAD = "refs/heads/.invalid"  # The file HEAD contains this if git stores refs in a reftable.
 # A name or id with an optional suffix such as `~2` or `^`. Excludes everything that git could parse as an
 # option.
@@ -166,7 +166,9 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that are missing here or are not ancestors of `later`. Raises GitError."""
+    """Return the commits that are missing from this repository or are not ancestors of `later`. Raises
+    GitError.
+    """
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}

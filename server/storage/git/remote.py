@@ -36,9 +36,9 @@ PUSH_TIMEOUT_S = 30.0
 SSH_COMMAND_TTL_S = 5.0  # The setting core.sshCommand is cached for this long.
 MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a remote's output.
 _MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
-_TERMINATE_TIMEOUT_S = 1.0  # Before a command is killed, it may use this time to remove its locks.
+_TERMINATE_TIMEOUT_S = 1.0  # Time that a command gets to remove its locks before it is killed.
 _MAX_FETCH_ATTEMPTS = 3  # Number of attempts if another process is fetching the same branch.
-# Older locks on a tracking branch were left by killed commands. git holds such a lock for milliseconds.
+# git locks a tracking branch for only milliseconds, so older locks were left by killed commands.
 STALE_LOCK_AGE_S = 10.0
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
@@ -47,7 +47,7 @@ _ENVIRONMENT = {
     "GCM_INTERACTIVE": "never",
     "LC_ALL": "C",
 }
-# Prefixes of the environment variables that are passed to git. They may configure access to a remote, but not
+# Prefixes of the environment variables that are passed to git. They can configure access to a remote, but not
 # the repository.
 _INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
@@ -137,7 +137,7 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a remote branch that is still at `expected`, or create it if that is "".
+    """Push a commit to a remote branch that is still at `expected`, or create the branch if `expected` is "".
 
     Set `follows` to skip the check that the commit descends from `expected`.
 
@@ -197,7 +197,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
         return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
-    # Locked by a killed command, until the lock is STALE_LOCK_AGE_S old.
+    # A killed command may have left this lock, which is removed when it is STALE_LOCK_AGE_S old.
     if "cannot lock ref" in done.stderr:
         return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
     return RemoteAwayError(f"The git remote did not respond: {reason}")
@@ -317,7 +317,7 @@ def _settings_mark(root: Path) -> object:
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
-    # Bifolio itself passes a value on the command line.
+    # Lines with the scope `command` come from Bifolio itself, which passes a value on the command line.
     return any(not line.startswith("command\t") for line in output.splitlines())
 
 
@@ -326,6 +326,7 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            # A negative age means that the clock was set back. Otherwise the lock could remain for hours.
+            # If the age is negative, the clock was set back. Such a lock is removed, too, or it could remain
+            # for hours.
             if not 0 <= time.time() - lock.stat().st_mtime <= STALE_LOCK_AGE_S:
                 lock.unlink()

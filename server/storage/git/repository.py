@@ -12,7 +12,7 @@ from server.errors import CommitError, GitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail, git_or_fail
 
-STALE_LOCK_AGE_S = 30.0  # Killed commands have left older locks.
+STALE_LOCK_AGE_S = 30.0  # Older locks were left by killed commands.
 # Files in a repository's folder that exist while an operation such as a merge is in progress. A commit would
 # disturb that operation.
 _OPERATIONS_UNDER_WAY = {

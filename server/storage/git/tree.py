@@ -72,7 +72,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     """Yield the contents of blobs in order. Yield None for a missing blob.
 
-    Each id can also be a name such as `COMMIT:./PATH`, without a newline. Raises GitError.
+    An id can also be a name such as `COMMIT:./PATH` that contains no newline. Raises GitError.
     """
     requested = list(ids)
     if not requested:
@@ -120,7 +120,8 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files in commits, named `COMMIT:./PATH` without a newline, in order.
+    """Yield the contents of files in commits, in the order of their `names`. Each name is `COMMIT:./PATH`,
+    without a newline.
 
     Yield None for a file that is missing or larger than `most` bytes. Raises GitError.
     """
@@ -201,7 +202,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Merge two changes to a yes-or-no property."""
+    """Merge two changes to a boolean property."""
     return theirs if ours == base else ours
 
 

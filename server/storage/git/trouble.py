@@ -1,5 +1,5 @@
 """Log messages about git problems, with hints on how to fix them. Each cause is logged only once, and so is
-its end.
+the fact that git works again.
 """
 
 import logging
@@ -13,7 +13,7 @@ from zlib import crc32
 
 log = logging.getLogger("bifolio")
 
-# For a branch, git prints only the last message, without the reason.
+# The last pattern matches all that git prints if it can't lock a branch because the disk is full.
 DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"
 
 # Patterns for git's messages, and how to fix each cause. The first match is used.

@@ -1,4 +1,4 @@
-"""Search for files that differ from the last commit."""
+"""Finds files that differ from the last commit."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of the `paths`, by default all tracked files, that differ from the last commit.
+    """Return which of the `paths` (by default, all tracked files) differ from the last commit.
 
     Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
     """
@@ -57,8 +57,9 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    # After a site was copied, the times of all files differ, so git reads all files. The cached index saves
-    # that. Any working tree can use it, because git ignores entries of files with other times.
+    # After a site has been copied, the times of all files differ, so git would read every file each time. A
+    # cached index avoids that. It is safe in any working tree, because git ignores entries of files with
+    # other times.
     mark = file_mark_of(index)
     if cache is None or mark is None:
         return None
@@ -135,7 +136,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` that differ from the last commit, on disk or in git's index.
+    """Return which of the `paths` differ from the last commit, on disk or in git's index.
 
     This runs the repository's filters. Raises CommitError.
     """

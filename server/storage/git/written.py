@@ -23,9 +23,9 @@ MAX_COMPARED_COMMITS = 50
 class Basis:
     """The versions of a file that a write replaced."""
 
-    commit: str  # that was checked out at the time, or "" if unknown
-    digests: Collection[str] = ()  # of earlier versions
-    later: Collection[str] = ()  # of versions that Bifolio has written afterwards
+    commit: str  # the commit checked out at the time of the write, or "" if unknown
+    digests: Collection[str] = ()  # digests of earlier versions
+    later: Collection[str] = ()  # digests of versions that Bifolio wrote afterwards
 
 
 class ByOthers(Enum):
@@ -76,7 +76,7 @@ def _digests(repository: Repository, commit: str, path: str, version: Staged | N
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Whether a file on disk has one of the versions that a write replaced."""
+    """Whether a file on disk contains one of the versions that a write replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -96,7 +96,9 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content: bytes, the bytes of another file, or None if missing."""
+    """Whether a file has the given content: bytes, the bytes of another file, or None if the file must be
+    missing.
+    """
     try:
         if content is None:
             return not os.path.lexists(file)

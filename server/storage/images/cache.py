@@ -1,4 +1,6 @@
-"""Cache of each image's dimensions, hash and resized variants (formats), so each is read only once."""
+"""Cache of each image's dimensions, hash and resized variants (formats), so that each image is read only
+once.
+"""
 
 import os
 import posixpath
@@ -69,20 +71,20 @@ class ImageCache:
             str, tuple[int, float]
         ] = {}  # number of failures and time of the next attempt, by key
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
-        self._verified: dict[Path, FileMark] = {}  # files of resized variants whose hash was verified
+        self._verified: dict[Path, FileMark] = {}  # resized variants whose hash was verified
         self._lock = threading.Lock()
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
         """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
 
-        This keeps the slow hashing out of the site's write lock.
+        This way, the site's write lock is not held during the slow hashing.
         """
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
                 picture = read_picture(file, ending)
-        except (OSError, ValueError):  # The file will be read after it was linked.
+        except (OSError, ValueError):  # The file will be read after it has been linked.
             return
         if picture.key:
             with suppress(OSError):
@@ -93,7 +95,9 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's dimensions and its resized variants, as in the API. None if not known yet."""
+        """Return an image's dimensions and its resized variants, as in the API. Each is None if not known
+        yet.
+        """
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
@@ -106,7 +110,7 @@ class ImageCache:
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether an image's resized variants have not been created or added to its document yet."""
+        """Whether an image's resized variants still have to be created or added to its document."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -129,7 +133,7 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants for the key of an image, which `open_file` opens.
+        """Create the resized variants of the image that has this key. `open_file` opens the image.
 
         Return False if the image can't be resized now. Raises UnscalableError if it never can be.
         """
@@ -167,7 +171,7 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        A damaged file discards all variants of the image. They will be created again.
+        If it is damaged, all variants of the image are discarded, and will be created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -189,7 +193,9 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete resized variants that were not used for a long time. Return for how many images."""
+        """Delete resized variants that have not been used for a long time. Return the number of images
+        affected.
+        """
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:

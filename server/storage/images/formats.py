@@ -31,11 +31,11 @@ from server.storage.write_lock import WriteLock
 MAX_CPU_S = 20  # limit on processor time per image
 TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on elapsed time per image
 LOCK_TIMEOUT_S = TIMEOUT_S
-RETENTION_S = 30 * 86_400.0  # Resized variants that were not used for this time are deleted.
+RETENTION_S = 30 * 86_400.0  # Resized variants that have not been used for this long are deleted.
 _RECORD_FILE = "formats.json"
 _KEY = re.compile(r"[0-9a-f]{32}")
 UNSCALABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
-# Exit statuses for which the image is the cause.
+# Exit statuses for failures that the image itself caused.
 _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
 # The process that resizes an image imports this package from here.
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
@@ -152,7 +152,7 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded variants that were not used for RETENTION_S. Return for how many images.
+    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
 
     `find_needed` returns the keys of needed variants. Raises OSError.
     """
@@ -161,7 +161,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
             for path in list(folder.iterdir()):
-                is_left = not _KEY.fullmatch(path.name)  # A killed process has left this file.
+                is_left = not _KEY.fullmatch(path.name)  # left by a killed process
                 if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
                     shutil.rmtree(path, ignore_errors=True)
                     removed += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import filetype  # type: ignore[import-untyped]
 
-# File name extensions of images that are measured by their pixels. SVG drawings are measured, too.
+# File name extensions of bitmap images whose width and height are read. SVG drawings are measured separately.
 MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
