@@ -10,7 +10,7 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-# Longer values are truncated, because they may quote a large request.
+# Longer strings in an error are truncated, because they may quote a large request.
 MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
@@ -40,7 +40,7 @@ def envelope(
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # The error quotes invalid Unicode.
+    except TypeError:  # The error quotes text that is not valid Unicode.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -82,7 +82,9 @@ def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers for a preflight request, or None for other requests and forbidden origins."""
+    """Return the CORS headers for a preflight request, or None for other requests and for origins that are
+    not allowed.
+    """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None

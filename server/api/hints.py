@@ -39,8 +39,8 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message only once, even if several workers log it. It is limited to `most`
-    messages.
+    """A log that writes each message only once, even if multiple workers log it, and at most `most` messages
+    in all.
     """
 
     def __init__(self, most: int) -> None:
@@ -62,7 +62,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. Their number is limited, so clients can't fill the log."""
+    """Hints for the server's operator. The number of hints is limited, so clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))

@@ -102,7 +102,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    # Parsing a large body is slow, so only one request does it at a time.
+    # Parsing a large body is slow, so large bodies are parsed one at a time.
     if len(data) > SMALL_BODY_BYTES:
         budget_of(request).take_turn()
     try:

@@ -44,8 +44,8 @@ QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser would delay
-# each start by 25 ms.
+# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would
+# add 25 ms to server startup.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
 # Longer Accept-Encoding headers are truncated; known clients send about 30 characters.
 MAX_ACCEPT_CHARS = 200
@@ -131,7 +131,7 @@ def in_brotli(body: bytes, quality: int) -> bytes:
     return bytes(brotli.compress(body, quality=quality))
 
 
-# The cache saves 2.7 of the 10.1 µs for a browser's repeated read.
+# The cache saves 2.7 of the 10.1 µs that a browser's repeated read takes.
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
     qualities = {name: float(quality or 1) for name, quality in _CODING.findall(accepted.lower())}
@@ -140,7 +140,7 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Return whether an If-None-Match header contains an entity tag, with or without an encoding
+    """Return whether an If-None-Match header contains an entity tag, with or without an encoding suffix
     (`"abc-br"`).
     """
     if known.strip() == "*":
@@ -164,7 +164,8 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding for a body of this size, or "" to send it uncompressed.
 
-    After a write, large bodies are not compressed: this can fail, but the change has already been saved.
+    After a write, large bodies are not compressed, because compression can fail although the change has been
+    saved.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 

@@ -1,4 +1,5 @@
-"""Source maps: invisible characters after each string in a response, which tell a preview where it is stored.
+"""Source maps: invisible characters after each string in a response. They tell a preview where the string is
+stored.
 
 The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
 """
@@ -79,12 +80,12 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add a mark to each string in the JSON response to a content read. Raises LimitError if it becomes too
-    large.
+    """Add a mark to each string in the JSON response to a content read. Raises LimitError if the response
+    becomes too large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Converted numbers could lose precision.
+    # Long and fractional numbers are copied as text, because converting them could lose precision.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -130,7 +131,9 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the texts of media files. The path in a mark does not contain the file's index."""
+        """Mark the strings of media files, such as captions. The path in a mark does not contain the file's
+        index.
+        """
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -169,7 +172,7 @@ class _Marker:
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # Same order as in Strapi, because front ends may compare the JSON text.
+        # The keys have the same order as in Strapi, because front ends may compare the JSON text.
         told = encode(
             {
                 "documentId": source.document_id,

@@ -86,7 +86,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
     """Return a selection that populates all relations, media and components of a type, except users.
 
-    `above` lists the enclosing types, to stop at recursive components.
+    `above` lists the enclosing types, so that recursive components are not populated endlessly.
     """
     nodes = []
     for name in type_.populatable:

@@ -1,4 +1,4 @@
-"""The server: several worker processes, each with an event loop and a few threads.
+"""The server: worker processes, each with an event loop and a few threads.
 
 One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
 """

@@ -83,7 +83,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # Neither the response nor its time may reveal whether the account exists.
+        # Neither the response nor its timing may reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 

@@ -12,7 +12,7 @@ from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
 FILE_MAX_AGE_S = 3600  # how long clients may cache a file
-# Shorter than the validity of the signed URL in the redirect.
+# Shorter than the time for which the signed URL in the redirect is valid.
 REDIRECT_MAX_AGE_S = 300
 
 

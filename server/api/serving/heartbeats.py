@@ -10,13 +10,13 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# After a longer time, the supervisor itself was suspended or starved.
+# If more time has passed between two checks, the supervisor itself was suspended or got no processor time.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters of all workers, which are numbered from 1. Must be created before the fork."""
+    """The counters of all workers, which are numbered from 1. Must be created before forking."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)

@@ -9,7 +9,7 @@ from fcntl import ioctl
 from typing import Any
 
 _SIOCOUTQ = 0x5411  # Linux: ioctl for the number of unacknowledged bytes
-_SO_NWRITE = 0x1024  # macOS: socket option for the same
+_SO_NWRITE = 0x1024  # macOS: socket option for the same number
 _INT = struct.Struct("=i")
 _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 

@@ -29,7 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit, with up to MAX_DOCUMENTS changed documents."""
+    """Return the JSON for a commit, with at most MAX_DOCUMENTS of the documents that it changed."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
