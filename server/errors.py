@@ -57,7 +57,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-# Names for errors raised by Flask, by status.
+# Names of the errors that Flask raises, by status.
 HTTP_NAMES: Mapping[int, str] = {
     400: "BadRequestError",
     404: "NotFoundError",
@@ -200,7 +200,9 @@ class LimitError(ValidationError):
 
 
 class ApplicationError(ApiError):
-    """The request is valid, but can't be carried out now. For example, the user's account is blocked."""
+    """The request is valid, but can't be carried out at present. For example, the user's account is
+    blocked.
+    """
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
@@ -351,7 +353,7 @@ class LogUnavailableError(StorageError):
 
 
 class RemoteError(ApiError):
-    """The git remote is unavailable, for example because the disk is full."""
+    """The git remote is unavailable, for example because its disk is full."""
 
     status, name, default = 503, "ServiceUnavailableError", "The git remote is unavailable; try again later"
     retry_s = 5
@@ -389,7 +391,7 @@ class RemoteRefusedError(RemoteError):
 
 
 class RemoteMovedError(RemoteError):
-    """The branch on the git remote has changed in the meantime."""
+    """The branch on the git remote is no longer at the expected commit."""
 
     default = "The branch on the git remote has changed; try again"
 
@@ -423,7 +425,7 @@ class MissingObjectError(BucketError):
 
 
 class BusyError(ApiError):
-    """The request has waited too long for another write to finish."""
+    """Another write is taking too long, or too many requests are being processed."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5

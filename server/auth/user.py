@@ -8,7 +8,7 @@ from typing import Any
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
-MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths in the database columns
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths of the database columns
 DEFAULT_MAX_CHARS = 1024
 # Fields that a request body can change. Other keys are ignored, because clients often send back all fields.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
@@ -44,7 +44,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after some version of the table, the number of all users, and the current
+    """The users that changed after some version of the table, the total number of users, and the current
     version.
     """
 
@@ -106,7 +106,7 @@ def plain_name(text: str) -> str:
 
 
 def name_key(text: str) -> str:
-    # The same for all names that look alike, such as `Ann` and ` ann`.
+    # Names that look alike, such as `Ann` and ` ann`, have the same key.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 

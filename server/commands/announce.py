@@ -12,7 +12,7 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-# How many problems are printed after a change without --verbose.
+# How many problems are printed after a change, unless --verbose is set.
 MAX_SHOWN_PROBLEMS = 10
 
 
@@ -22,7 +22,8 @@ class Terminal:
     problem if `verbose`.
     """
 
-    # All workers print here, so each message is a single system call: messages never mix.
+    # All workers print here. Each message is written with a single system call, so that messages never get
+    # mixed up.
 
     quiet: bool = False
     verbose: bool = False
@@ -94,7 +95,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    # A document counts once, whatever its locales and versions.
+    # Each document counts once, regardless of its locales and versions.
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions

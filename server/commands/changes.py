@@ -29,7 +29,7 @@ TERMINAL_ACTOR = Actor("terminal", everything=True)
 UNKNOWN_STATUS = 3  # Exit status if the log no longer reaches back to the position.
 EMPTY_COLUMN = "-"
 BATCH_EVENTS = 1000
-# What --save writes, or a sequence number.
+# Matches what --save writes, or a sequence number.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 

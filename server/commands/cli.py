@@ -26,7 +26,7 @@ class CommandEntry:
     summary: str
 
 
-# The summaries of `bifolio --help`, which must not import the commands.
+# The summaries are listed here because `bifolio --help` must not import the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(

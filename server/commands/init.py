@@ -216,7 +216,7 @@ def _report(folder: Path) -> None:
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # The caches of the check.
+        # Delete the caches that the check created.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

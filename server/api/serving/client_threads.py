@@ -15,8 +15,8 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a queue for each client. A single client can use all threads except the number in
-    `reserved`.
+    """A thread pool with a queue for each client. A single client can use at most
+    `threads - reserved` threads.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
