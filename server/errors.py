@@ -200,9 +200,7 @@ class LimitError(ValidationError):
 
 
 class ApplicationError(ApiError):
-    """The request is valid, but can't be carried out at present. For example, the user's account is
-    blocked.
-    """
+    """The request is valid, but can't be carried out now. For example, the user's account is blocked."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
