@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 class Cache(Generic[K, V]):
     """Thread-safe LRU cache with a limit on its total size in bytes. `size(key, value)` estimates the size of
-    one item.
+    an item.
     """
 
     # A value larger than the limit is not stored.

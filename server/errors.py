@@ -120,7 +120,7 @@ class CommitError(BifolioError):
     """A write can't be committed now. The message contains the reason.
 
     - `refused`: only this write is rejected. Other writes may succeed.
-    - `overtaken`: a git command or another commit was faster. An immediate retry may succeed.
+    - `overtaken`: a git command or another commit came first. An immediate retry may succeed.
     """
 
     def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
@@ -157,7 +157,8 @@ class ApiError(BifolioError):
     status = 500
     name = "InternalServerError"
     default = "Internal Server Error"
-    retry_s = 0  # Seconds until a retry may succeed, for the `Retry-After` header; 0 omits the header.
+    # Seconds until a retry may succeed, for the `Retry-After` header. If it is 0, the header is omitted.
+    retry_s = 0
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
         self.message = message or self.default
@@ -176,7 +177,7 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """The query contains a key that does not exist, or that the caller may not use."""
+    """The query contains a key that does not exist, or that the caller is not allowed to use."""
 
 
 class BadRequestError(ApiError):

@@ -20,7 +20,7 @@ from server.site.site import State
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
 MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Larger bodies are not cached.
-MAX_QUERY_CHARS = 200  # Longer query strings are replaced by a digest in the cache key.
+MAX_QUERY_CHARS = 200  # In the cache key, longer query strings are replaced by a digest.
 # Measured memory use of each cached response, not counting its body, path and query string.
 ENTRY_OVERHEAD_BYTES = 1200
 

@@ -29,7 +29,9 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Delays requests until the site serves the commit in their Bifolio-After header. Thread-safe."""
+    """Delays a request until the site serves the commit in the request's Bifolio-After header.
+    Thread-safe.
+    """
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
@@ -119,7 +121,7 @@ class AnsweredCommit:
     """The past commit that a request reads.
 
     - `lasting`: whether the URL will always refer to this commit
-    - `complete`: whether all resized variants (`formats`) of its pictures exist
+    - `complete`: whether all resized variants (`formats`) of the commit's pictures exist
     """
 
     id: str
@@ -128,8 +130,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Mark a response from a past commit as immutable, unless it may change, is an error, or must not be
-    stored.
+    """Mark a response from a past commit as immutable, unless the response could change, is an error, or must
+    not be stored.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown

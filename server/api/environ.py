@@ -38,7 +38,7 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode a path segment of a WSGI environ, in which each character is one byte of UTF-8."""
+    """Decode a path segment of a WSGI environ, where each character stands for one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 

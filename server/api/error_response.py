@@ -16,7 +16,7 @@ log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Convert an exception into a response. Unexpected exceptions are logged, and their status is 500."""
+    """Convert an exception into a response. Unexpected exceptions are logged and get the status 500."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)
@@ -59,7 +59,7 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year, in seconds; browsers use lower limits
+MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year in seconds; browsers apply lower limits
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 

@@ -71,7 +71,7 @@ class Identities:
 
     @property
     def are_read_only(self) -> bool:
-        """Return whether the accounts database has rejected a write, because it is read-only."""
+        """Return whether the accounts database has rejected a write because it is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
@@ -89,7 +89,7 @@ class Identities:
             return opened
         self._outage.check()
         with self._lock:
-            # Another thread may have failed while this one waited for the lock.
+            # Another thread may have failed while this thread waited for the lock.
             self._outage.check()
             if not self._settings.accounts and self._folder.is_gone():
                 raise UnavailableError()  # `server.site.watch` logs the cause.

@@ -1,4 +1,4 @@
-"""Encoding and sending of HTTP responses: compression, common headers, entity tags and 304 responses."""
+"""Encodes and sends HTTP responses: compression, common headers, entity tags and 304 responses."""
 
 import gzip
 import re
@@ -36,9 +36,9 @@ ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
-# Larger bodies are compressed one at a time, at a quality that takes a third of the time.
+# Larger bodies are compressed one at a time, at a lower quality that takes a third of the time.
 FAST_COMPRESSION_BYTES = 256 * 1024
-# Larger bodies are compressed on a thread, because this takes a few milliseconds.
+# Larger bodies are compressed on a thread, because compressing them takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
@@ -57,8 +57,8 @@ class Answer(NamedTuple):
     """A response before it is encoded for a client. `body` can be an iterable of parts, which are not
     compressed.
 
-    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary` lists
-    request headers.
+    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary`
+    contains names of request headers.
     """
 
     body: bytes | Iterable[bytes]
@@ -71,7 +71,9 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that is encoded for one client. If only the headers are needed, the body may be empty."""
+    """A response that has been encoded for one client. If only the headers are needed, the body may
+    be empty.
+    """
 
     status: str
     headers: tuple[Header, ...]
@@ -84,7 +86,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client, with an entity tag if it is a successful read.
+    """Encode a response for a client, with an entity tag if it answers a successful read.
 
     Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
@@ -109,7 +111,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or the status 304 if the client has already cached it."""
+    """Send a response, or the status 304 if the client already has it in its cache."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])

@@ -40,8 +40,8 @@ def _quote(value: str) -> str:
 # --- marking --------------------------------------------------------------------------------------
 
 HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` requests source maps
-COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
-# Attributes of these types are marked. `uid` is not included, because its values are used in URLs.
+COSTLY_BYTES = 64 * 1024  # Larger responses are processed one at a time.
+# Attributes of these types are marked. `uid` is not one of them, because its values are used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
@@ -160,7 +160,7 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of rich text. Returns False if there is none."""
+        """Mark the first string inside a node of rich text. Returns False if it contains no string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True

@@ -43,7 +43,7 @@ class Attempts:
 
     def take(self, attempt: Attempt) -> Taken | None:
         """Count an attempt before it is made. Return the keys under which it was counted, or None if a limit
-        is reached.
+        has been reached.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
@@ -106,8 +106,8 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of the database rows for one attempt. `known` and `device` are the rows of known network addresses
-    and devices; `device` is "" if the client sent no id.
+    """Keys of the database rows for one attempt. `known` is the row of a known network address, and `device`
+    that of a known device, or "" if the client sent no device id.
     """
 
     pair: str

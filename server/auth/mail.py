@@ -18,7 +18,7 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions that may send an email."""
+    """Background queue of functions, each of which may send an email."""
 
     # Responses do not wait for the queue, so that response times don't reveal whether an email was sent.
 

@@ -12,7 +12,7 @@ WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
 # The permission `updateDraft` allows these actions if they change nothing but a draft.
 DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
-# Subjects that are not content types. A content type may have the same name (see `may_of_site`).
+# Subjects that are not content types. A content type can have the same name (see `may_of_site`).
 SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS = "branch", "source", "problems", "redirects"
 
 
@@ -20,8 +20,8 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS = "branch", "source", "probl
 class Actor:
     """The sender of a request, with permissions such as `article.find`.
 
-    - `everything`: the actor has all permissions.
-    - `reading`: the actor may perform all READ_ACTIONS.
+    - `everything`: whether the actor has all permissions
+    - `reading`: whether the actor has permission for all READ_ACTIONS
     """
 
     name: str

@@ -30,7 +30,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        # With `with_status`, the response would reveal whether other drafts exist.
+        # With `with_status`, the response would reveal whether there are other drafts.
         query = query._replace(with_status=False)
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
@@ -48,7 +48,8 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    # The query compares drafts with published versions, so it would reveal drafts of populated types.
+    # The query compares drafts with published versions, so it would reveal information about drafts of
+    # populated types.
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]

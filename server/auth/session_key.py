@@ -16,7 +16,7 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-# Two lines: the previous key, and the Unix time at which it expires.
+# Contains two lines: the previous key, and the Unix time at which it expires.
 PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 

@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user, without the password."""
+    """A user, without the password hash."""
 
     id: int
     document_id: str
@@ -57,7 +57,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
     """Return the rule that a field's value violates, such as "must be a valid email", or "". `least` is the
     minimum length.
     """
-    # The maximum length comes first, because the other checks are slow for long strings.
+    # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
         return f"must be at most {longest} characters"

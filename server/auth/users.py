@@ -1,5 +1,5 @@
 """Users in the accounts database: their data, their passwords, and the codes that are emailed to them."""
-# `sessions` is also in a user's JSON Web Tokens. Incrementing it makes older tokens invalid.
+# A user's JSON Web Tokens also contain `sessions`. Incrementing it makes older tokens invalid.
 
 import hashlib
 import hmac
@@ -216,7 +216,9 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address if the password is correct, or else None."""
+        """Return the user with this name or email address, or None if there is none or the password
+        is wrong.
+        """
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""

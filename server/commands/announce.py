@@ -18,8 +18,8 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The messages that a server prints on the terminal: only its URL and errors if `quiet`, every file and
-    problem if `verbose`.
+    """The messages that a server prints on the terminal. With `quiet`, it prints only its URL and errors;
+    with `verbose`, every file and problem.
     """
 
     # All workers print here. Each message is written with a single system call, so that messages never get

@@ -123,7 +123,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for a check, and keeps it in `opened`."""
+    """Callable that loads the site for a check, and keeps the loaded site in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode

@@ -77,8 +77,8 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS, and imports only the one that
-    is called.
+    """Click group that lists the commands in the order of COMMANDS, and imports only the command that is
+    called.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -121,8 +121,8 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that a site already has content types for all documents. Raises SetupError if it is
-    not a site.
+    """Report that a site already has content types for all documents. Raises SetupError if the folder is not
+    a site.
     """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)

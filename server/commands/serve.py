@@ -172,7 +172,7 @@ def _serve_next(
 ) -> None:
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    # The file watcher reports the error, and reloads the site when it is fixed.
+    # The file watcher reports the error, and reloads the site when the error has been fixed.
     except SetupError:
         return
     serve(

@@ -18,7 +18,7 @@ from server.schema.spelling import suggestion
 
 MEDIA_URL = "upload"  # the key in `urls` for media files
 EVERY_LOCALE = ""  # the key of a pattern that is used for all locales
-# `{name}` is the document's name as in `options.files`. All other placeholders are as in `preview`.
+# `{name}` is the document's name as in `options.files`. All other placeholders are the same as in `preview`.
 URL_NAMES = ("documentId", "locale", "name")
 DATED_FIELDS = ("createdAt", "publishedAt")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -182,7 +182,7 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each setting in `media` that contradicts another one."""
+    """Yield an error for each setting in `media` that contradicts another setting."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(

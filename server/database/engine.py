@@ -73,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database can't be used. `reason` is one line, or "" if it does not respond."""
+    """Why a database can't be used. `reason` is a single line, or "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False

@@ -17,12 +17,12 @@ log = logging.getLogger("bifolio")
 
 COMMITS = "commits"  # a new commit on the remote; the payload is its id
 ACCOUNTS = "accounts"  # changed users, tokens or sessions
-EVENTS = "events"  # new events; the payload is the number of the last one
-# Several sites may use one database, in different schemas.
+EVENTS = "events"  # new events; the payload is the number of the last event
+# Multiple sites can use one database, in different schemas.
 CHANNEL = "'bifolio_' || md5(current_schema())"
 NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter comes from `message`.
 MAX_MESSAGE_BYTES = 7999
-HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
+HEARTBEAT_INTERVAL_S = 5.0  # A connection that has been idle for this long is tested.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # before each attempt to reconnect
 MAX_QUEUED_NOTICES = 100  # while there is no connection
 

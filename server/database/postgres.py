@@ -120,7 +120,7 @@ class Postgres:
         self._late: list[Future[BoundedConnection]] = []
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
-        self._process = os.getpid()  # Last, because other threads check it without the lock.
+        self._process = os.getpid()  # This comes last, because other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
@@ -202,7 +202,7 @@ class Postgres:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # A new one may reach a writable server.
+                connection.close()  # A new connection may reach a writable server.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:

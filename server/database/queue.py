@@ -13,7 +13,7 @@ LOCK_TIMEOUT_S = 5.0  # how long a process waits for other processes
 # PostgreSQL closes idle sessions after this time, which frees the lock of a machine that has lost power.
 SESSION_TIMEOUT_S = 20.0
 BACKOFF_S = 10.0  # After an error, the queue is skipped for this long.
-# Several sites may use one database, in different schemas.
+# Multiple sites can use one database, in different schemas.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 

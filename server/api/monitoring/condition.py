@@ -1,4 +1,4 @@
-"""The condition of a server: the status of its parts, and the amount of waiting work."""
+"""The condition of a server: the status of each part, and the amount of waiting work."""
 
 import time
 from collections import Counter

@@ -49,12 +49,12 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return the id from a request's header if it is valid, or else a new one."""
+    """Return the id in the request's header if it is valid, or else a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that this thread is handling, or "" after the request."""
+    """Set the id of the request that this thread is handling. After the request, set it to ""."""
     _current.request = request
 
 

@@ -197,7 +197,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself: its documentId, or whether it is empty."""
+    """Return the schema for a filter on a relation itself, by its documentId or by whether it is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: operations, and areas, which group them."""
+"""Data classes for the table of operations: operations, and the areas that group them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -52,7 +52,7 @@ EMAIL: Mapping[str, int] = {"email": 1}
 # Regular expressions for text fields.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _NO_INVISIBLE = (
-    # Joiners are invisible characters that are allowed between letters, which this pattern can't express.
+    # Joiners are invisible characters that are allowed between letters, but this pattern can't express that.
     f"^[^{INVISIBLE_CHARS}]*$"
 )
 _EXAMPLES = {

@@ -113,7 +113,9 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch and its commit ("" if unknown). Yields nothing for other notifications."""
+    """Yield each pushed branch and its commit ("" if unknown). For notifications about anything else, yield
+    nothing.
+    """
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

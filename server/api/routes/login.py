@@ -78,7 +78,7 @@ def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count a login attempt, and return the keys it was counted under. Raises RateLimitError."""
+    """Count a login attempt, and return the keys under which it was counted. Raises RateLimitError."""
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))

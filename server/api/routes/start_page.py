@@ -31,7 +31,7 @@ FILTERED_TYPES = (
     "date",
 )  # the attribute types to use in example filters, most suitable first
 MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
-MAX_SHORT_WORD_CHARS = 3  # Words of up to this length are not used as examples.
+MAX_SHORT_WORD_CHARS = 3  # Words with at most this many characters are not used as examples.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")

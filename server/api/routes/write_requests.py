@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # values of the header `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-# Statuses of successful writes; 200 for other verbs.
+# Statuses of successful writes. The other verbs have the status 200.
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
@@ -94,7 +94,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of one document, or to its dry run."""
+    """Return the response to a write of a single document, or to the dry run of such a write."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents

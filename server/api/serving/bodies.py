@@ -32,7 +32,7 @@ class Exchange(Protocol):
 
 class Receiver:
     """Receives the bodies of a process's requests, on its event loop. `folder` creates the folder for large
-    ones.
+    bodies.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -62,7 +62,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve bytes of the space that all bodies share. Raises BusyError if it is used up."""
+        """Reserve bytes of the space that all bodies share. Raises BusyError if not enough is left."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size

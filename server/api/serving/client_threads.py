@@ -1,4 +1,6 @@
-"""A thread pool in which clients take turns, so one client's requests don't delay those of others."""
+"""A thread pool in which clients take turns, so that one client's requests don't delay other clients'
+requests.
+"""
 
 import threading
 from collections import Counter, OrderedDict, deque

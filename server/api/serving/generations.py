@@ -24,7 +24,7 @@ from server.api.serving.supervisor import (
 )
 from server.api.serving.takeover import Offer
 
-# The server's first process does not load the site, because it could never free the memory.
+# The server's first process does not load the site, because it could never free the memory again.
 log = logging.getLogger("bifolio")
 
 MARGIN_S = 2.0  # How much longer than its workers a generation may run.

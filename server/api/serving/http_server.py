@@ -1,6 +1,7 @@
 """The HTTP server of one process: an event loop with all connections, which calls a WSGI app.
 
-Short reads run on the event loop, longer ones on two threads, and everything that may block in thread pools.
+Short reads run on the event loop, longer reads on two threads, and everything that may block runs in thread
+pools.
 """
 
 import asyncio
@@ -160,12 +161,12 @@ class HttpServer:
         """Serve requests until SIGTERM. Then end event streams, and finish requests that have begun to
         arrive.
         """
-        # `Connection.get_buffer` relies on the order of calls in this event loop.
+        # `Connection.get_buffer` relies on the order in which this event loop makes its calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, and end after CLOSE_NOTICE_S. Until then, responses contain
+        """Stop accepting connections, and end after CLOSE_NOTICE_S seconds. Until then, responses contain
         `Connection: close`.
         """
         self.retiring = True
@@ -304,7 +305,7 @@ class HttpServer:
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # The traceback refers to the connection and would keep it open.
+            # The traceback refers to the connection, and would keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return

@@ -24,8 +24,8 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Accepts connections from a shared socket one at a time, so that other processes can accept while this
-    one is busy.
+    """Accepts one connection at a time from a shared socket, so that other processes can accept connections
+    while this process is busy.
     """
 
     def __init__(

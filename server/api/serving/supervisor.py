@@ -47,8 +47,8 @@ class _Place:
 class Supervisor:
     """Parent process of `count` workers, until a signal ends all of them.
 
-    A byte in the pipe `leash` makes the workers call `retire` and end after their open requests. If the pipe
-    is closed, they end.
+    If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
+    the pipe is closed, they get SIGTERM.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Supervisor:
 
     def _reap(self, *, ending: bool = False) -> None:
         """Reap the workers that have ended, and log this unless `ending`."""
-        multiprocessing.active_children()  # Reaps other child processes.
+        multiprocessing.active_children()  # This reaps any other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:

@@ -118,7 +118,7 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. If one becomes readable, `hear` must be called."""
+        """Return the file descriptors to watch. When one becomes readable, `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
@@ -182,7 +182,7 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    # Not only the inode number, because file systems reuse these.
+    # The inode number alone is not enough, because file systems reuse inode numbers.
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
@@ -203,8 +203,8 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if it has ended. Raises BlockingIOError if there is none
-    yet.
+    """Return a message from another server, or b"" if that server has ended. Raises BlockingIOError if there
+    is no message yet.
     """
     try:
         return other.recv(1)

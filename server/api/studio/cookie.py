@@ -78,7 +78,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the studio's cookie. If the value is empty, delete it."""
+    """Set the studio's cookie, or delete it if the value is empty."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),

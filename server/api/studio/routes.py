@@ -164,8 +164,7 @@ def _without_comments(module: bytes) -> bytes:
 # The cache saves 12 ms for each request for the page.
 @cache
 def _index(*, at_home: bool) -> str:
-    # Without preload links, finding all modules would take several round trips.
-    # On the studio's start page, ahead.js loads the modules for lists and forms after the first paint.
+    # Without preload links, the browser would need multiple round trips to find all modules.
     first = modules_of("main.js")
     more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]

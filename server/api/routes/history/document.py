@@ -1,5 +1,5 @@
-"""The history of a document as JSON: its versions, differences, and the last commit of each attribute
-(blame).
+"""The history of a document as JSON: its versions, differences between them, and the last commit of each
+attribute (blame).
 """
 
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the JSON for a commit, or for uncommitted changes if it is None."""
+    """Return the JSON for a commit or, if `commit` is None, for uncommitted changes."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
