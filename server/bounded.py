@@ -16,7 +16,7 @@ V = TypeVar("V")
 
 class Cache(Generic[K, V]):
     """Thread-safe LRU cache with a limit on its total size in bytes. `size(key, value)` estimates the size of
-    one item.
+    an item.
     """
 
     # A value larger than the limit is not stored.
@@ -74,8 +74,8 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Estimate the size in bytes of a cache key of strings, numbers and nested tuples."""
-    # The elements of a set are not counted: it is a set of permissions, which many keys share.
+    """Estimate the size in bytes of a cache key that consists of strings, numbers and nested tuples."""
+    # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
         for part in value:
@@ -85,11 +85,11 @@ def size_of(value: Hashable) -> int:
 
 # --- clients ----------------------------------------------------------------------------------------
 
-# Providers give each customer at least a /64 network, so its addresses count as one client.
+# Providers give each customer at least a /64 network, so all addresses in a /64 network count as one client.
 NETWORK_BITS = 64
 
 
-# If there is a rate limit, the cache saves 3.7 of the 56 µs for a read through a proxy.
+# If there is a rate limit, the cache saves 3.7 of the 56 µs that a read through a proxy takes.
 @lru_cache(1024)
 def network_of(address: str) -> str:
     """Return the /64 network of an IPv6 address, or an IPv4 address itself. Other strings are returned
@@ -123,7 +123,7 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue, in which the waiting clients take turns."""
+    """Mutex with a bounded queue. Waiting clients take turns."""
 
     # If the queue is full, the client with the most waiting requests makes room, so no client can block the
     # others.
@@ -184,7 +184,7 @@ class BoundedMutex:
 
     def _make_room(self, client: str) -> bool:
         """Reject the newest request of the client with the most waiting requests, to make room for `client`.
-        Return False if `client` would then have more waiting requests than the other.
+        Return False if `client` would then have more waiting requests than that client.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:

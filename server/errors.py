@@ -57,7 +57,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-# Names for errors raised by Flask, by status.
+# Names of the errors that Flask raises, by status.
 HTTP_NAMES: Mapping[int, str] = {
     400: "BadRequestError",
     404: "NotFoundError",
@@ -120,7 +120,7 @@ class CommitError(BifolioError):
     """A write can't be committed now. The message contains the reason.
 
     - `refused`: only this write is rejected. Other writes may succeed.
-    - `overtaken`: a git command or another commit was faster. An immediate retry may succeed.
+    - `overtaken`: a git command or another commit came first. An immediate retry may succeed.
     """
 
     def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
@@ -157,7 +157,8 @@ class ApiError(BifolioError):
     status = 500
     name = "InternalServerError"
     default = "Internal Server Error"
-    retry_s = 0  # Seconds until a retry may succeed, for the `Retry-After` header; 0 omits the header.
+    # Seconds until a retry may succeed, for the `Retry-After` header. If it is 0, the header is omitted.
+    retry_s = 0
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
         self.message = message or self.default
@@ -176,7 +177,7 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """The query contains a key that does not exist, or that the caller may not use."""
+    """The query contains a key that does not exist, or that the caller is not allowed to use."""
 
 
 class BadRequestError(ApiError):
@@ -351,7 +352,7 @@ class LogUnavailableError(StorageError):
 
 
 class RemoteError(ApiError):
-    """The git remote is unavailable, for example because the disk is full."""
+    """The git remote is unavailable, for example because its disk is full."""
 
     status, name, default = 503, "ServiceUnavailableError", "The git remote is unavailable; try again later"
     retry_s = 5
@@ -389,7 +390,7 @@ class RemoteRefusedError(RemoteError):
 
 
 class RemoteMovedError(RemoteError):
-    """The branch on the git remote has changed in the meantime."""
+    """The branch on the git remote is no longer at the expected commit."""
 
     default = "The branch on the git remote has changed; try again"
 
@@ -423,7 +424,7 @@ class MissingObjectError(BucketError):
 
 
 class BusyError(ApiError):
-    """The request has waited too long for another write to finish."""
+    """Another write is taking too long, or too many requests are being processed."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5

@@ -26,7 +26,7 @@ class Rule:
 
     @property
     def is_fixed(self) -> bool:
-        # Files with this problem are not served.
+        # The level can't be changed, because files with this problem are not served.
         return self.level == "error"
 
 
@@ -209,7 +209,7 @@ class Problem:
 
     - `path` is relative to the site's folder.
     - `line` and `column` count from 1, or are None if unknown.
-    - `severity`: instead of a file with an `error`, its last valid version is served.
+    - `severity`: if it is `error`, the last valid version of the file is served.
     - `rule` is a key in RULES.
     - `at` is the path to the attribute or key, or () for the whole file.
     """

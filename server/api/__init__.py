@@ -1,1 +1,1 @@
-"""The HTTP API: the WSGI app, the table of operations, and their handlers."""
+"""The HTTP API: the WSGI app, the table of operations, and the handlers of the operations."""

@@ -20,8 +20,8 @@ from server.site.site import State
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
 MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Larger bodies are not cached.
-MAX_QUERY_CHARS = 200  # Longer query strings are replaced by a digest in the cache key.
-# Measured memory for each cached response, in addition to its body, path and query string.
+MAX_QUERY_CHARS = 200  # In the cache key, longer query strings are replaced by a digest.
+# Measured memory use of each cached response, not counting its body, path and query string.
 ENTRY_OVERHEAD_BYTES = 1200
 
 K = TypeVar("K", bound=Hashable)
@@ -33,7 +33,9 @@ CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for one state of the site. It is cleared when it is used with a state whose content differs."""
+    """A cache for one state of the site. It is cleared when it is used with a state that has different
+    content.
+    """
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
         # `most` and the sizes are in bytes.
@@ -63,12 +65,12 @@ class CachedAnswer(NamedTuple):
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
     """Create a cache of responses. Callers must not store bodies larger than MAX_RESPONSE_BYTES."""
-    # The cache saves 0.44 of the 0.45 ms for a list of 25 documents that is compressed with brotli.
+    # The cache saves 0.44 of the 0.45 ms that a brotli-compressed list of 25 documents takes.
     return StateCache(most, _size)
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    return Cache(most, _size)  # The cache saves 0.26 of the 0.38 ms for a list at a past commit.
+    return Cache(most, _size)  # The cache saves 0.26 of the 0.38 ms that a list at a past commit takes.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
@@ -93,7 +95,7 @@ def access_digest(actor: Actor) -> bytes:
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
-# The cache saves 1.5 of the 8.5 µs for a repeated read.
+# The cache saves 1.5 of the 8.5 µs that a repeated read takes.
 @lru_cache(maxsize=256)
 def _access_digest(everything: bool, reading: bool, permissions: frozenset[str]) -> bytes:
     text = "\n".join((str(everything), str(reading), *sorted(permissions)))
@@ -109,14 +111,14 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-# A file that changed more recently than this is not cached, because it could change again without a new
-# timestamp.
+# The tag of a file that changed more recently than this is not cached, because the file could change again
+# without getting a new timestamp.
 _RACY_WINDOW_NS = 100_000_000
-# Size limit for the cache of file tags, and size of one item.
+# Size limit of the cache of file tags, and the size of one item.
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
 
 Seen = tuple[int, int, int, int, int]
-# The cache saves 0.2 of the 1.0 ms for sending a file of 1 MB.
+# The cache saves 0.2 of the 1.0 ms that sending a 1 MB file takes.
 _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 

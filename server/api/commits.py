@@ -19,22 +19,24 @@ from server.storage.git.refs import is_ancestor
 
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
 COMMIT_TIMEOUT_S = 2.0  # Maximum wait for a commit.
-MAX_WAITING_REQUESTS = 8  # Maximum for each process.
+MAX_WAITING_REQUESTS = 8  # Maximum per process.
 WAKE_INTERVAL_S = 0.5  # Minimum time between two checks of the remote.
 _POLL_INTERVAL_S = 0.02
-# Size limit and item size for the cache of served commits, in bytes.
+# Size limit of the cache of served commits, and the size of one item, in bytes.
 _MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300
 PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # Matches the value of both headers.
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Delays requests until the site serves the commit in their Bifolio-After header. Thread-safe."""
+    """Delays a request until the site serves the commit in the request's Bifolio-After header.
+    Thread-safe.
+    """
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
-        # The cache saves 2.7 of the 4.3 ms for a read with the header Bifolio-After.
+        # The cache saves 2.7 of the 4.3 ms that a read with the header Bifolio-After takes.
         self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 
@@ -42,7 +44,7 @@ class CommitWaiter:
         """Wait for the commit in the request's Bifolio-After header, and return a state that includes it.
 
         Raises ValidationError if the header is invalid, BehindError if the wait is too long or too many
-        requests are waiting, NeedsThreadPool if the thread must not wait, and ClientGone if the client
+        requests are waiting, NeedsThreadPool if the thread must not block, and ClientGone if the client
         disconnects.
         """
         wanted = _read(environ[AFTER_KEY])
@@ -91,7 +93,7 @@ class CommitWaiter:
 
 def _is_in(root: Path, wanted: str, commit: str) -> bool:
     full = (git(root, "rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}") or "").strip()
-    # If `wanted` is the name of a branch, `full` does not start with it.
+    # If `wanted` happens to be the name of a branch, `full` does not start with it.
     return full.startswith(wanted) and is_ancestor(root, full, commit)
 
 
@@ -108,9 +110,9 @@ def _read(text: str) -> str:
 
 COMMIT_HEADER = "Bifolio-Commit"
 CHANGED_SUFFIX = "; changed"  # Follows the commit id if there are uncommitted changes.
-# A response for a full commit id never changes. But permissions can, so shared caches must not store it.
+# The response for a full commit id never changes, but permissions can, so shared caches must not store it.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-# With these statuses, responses to reads of files contain an entity tag.
+# Responses to file reads contain an entity tag if they have one of these statuses.
 FILE_STATUSES = ("200", "206", "304")
 
 
@@ -119,7 +121,7 @@ class AnsweredCommit:
     """The past commit that a request reads.
 
     - `lasting`: whether the URL will always refer to this commit
-    - `complete`: whether all resized variants (`formats`) of its pictures exist
+    - `complete`: whether all resized variants (`formats`) of the commit's pictures exist
     """
 
     id: str
@@ -128,8 +130,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Mark a response from a past commit as immutable, unless it may change, is an error, or must not be
-    stored.
+    """Mark a response from a past commit as immutable, unless the response could change, is an error, or must
+    not be stored.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown

@@ -77,7 +77,7 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# Counts a request from a client address. Returns whether the client is within the rate limit, and the rate
+# Counts a request from a client's address. Returns whether the client is within the rate limit, and the rate
 # limit headers.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Returns the response to a request that is not a content read, or raises the handler's error.
@@ -86,9 +86,9 @@ Handle = Callable[[Environ], Answer]
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# HTTPS only, for one year
+# Tells browsers to use only HTTPS for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# Longer query strings are parsed on a thread: 300 filters in 13,000 characters take 17 ms.
+# Longer query strings are parsed on a thread, because 300 filters (13,000 characters) take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
 # Matches the beginning of the parameter `at` in a raw query string, percent-encoded or not.
@@ -165,8 +165,8 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body, in bytes. Without permission for the operation, it is
-        SMALL_BODY_BYTES.
+        """Return the maximum size of a request's body, in bytes. It is SMALL_BODY_BYTES if the caller lacks
+        permission for the operation.
 
         Raises UnauthorizedError if the credentials are invalid, and ForbiddenError if the studio's cookie is
         not allowed.
@@ -183,8 +183,8 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Return whether a request may wait long for another process, as uploads do while pictures are
-        resized.
+        """Return whether a request may have to wait a long time for another process. Uploads do, for example,
+        while pictures are resized.
         """
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
@@ -322,7 +322,7 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # Only previews use these responses.
+        if marked:  # Only previews request marked responses, so they are not cached.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
         # Past commits never change, so their responses have no cache tags.
@@ -335,8 +335,8 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If a document was renamed, add its new id to the details of the NotFoundError, if the actor may
-        read it.
+        """If the document was renamed and the actor is allowed to read it, add its new id to the error's
+        details.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):

@@ -15,18 +15,18 @@ FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 fo
 # Keys in the WSGI environ: the state that the request reads, and its budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
 COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past commit
-REFUSED = "bifolio.refused"  # the error with which the request is rejected because of its headers or body
-# Set by the HTTP server: the request must not block its thread; it was moved to a thread pool because it is
-# costly; a function that returns whether the client has disconnected.
+REFUSED = "bifolio.refused"  # the error to respond with if the request's headers or body were rejected
+# Set by the HTTP server. IN_PLACE: the request must not block its thread. COSTLY: the request was moved to a
+# thread pool because it is costly. GONE: a function that returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = "bifolio.on_loop"  # set on the event loop, where a request blocks all others
-NO_TURN = "bifolio.no_turn"  # set if the request is rejected because too many costly requests wait
-ACCOUNTS = "bifolio.accounts"  # set if the request may wait for the accounts database
+ON_LOOP = "bifolio.on_loop"  # set while the request runs on the event loop, where it blocks all others
+NO_TURN = "bifolio.no_turn"  # set if the request was rejected because too many requests are waiting
+ACCOUNTS = "bifolio.accounts"  # set if the request may have to wait for the accounts database
 # The hub of event streams, and the client's address and port.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
 COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
-# the result of the rate limit, which counts each request only once
+# the result of the rate limit, stored so that each request is counted only once
 ADMITTED = "bifolio.admitted"
 
 
@@ -38,15 +38,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode a path segment of a WSGI environ, in which each character is one byte of UTF-8."""
+    """Decode a path segment of a WSGI environ, where each character stands for one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
     """Take the client's address and URL scheme from the headers of a trusted proxy.
 
-    The address is the last one in X-Forwarded-For that is not a trusted proxy, because clients can forge
-    earlier ones.
+    The address is the last one in X-Forwarded-For that does not belong to a trusted proxy, because clients
+    can forge the ones before it.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -69,7 +69,7 @@ def _without_port(hop: str) -> str:
     return found[1] or found[2] if found else hop
 
 
-# The cache saves 39 of the 92 µs for a read through a trusted proxy.
+# The cache saves 39 of the 92 µs that a read through a trusted proxy takes.
 @lru_cache(maxsize=1024)
 def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     found = _address(address)
@@ -92,8 +92,8 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format that a request's header or, without it, the settings select (spec.md 4.4,
-    9).
+    """Return the response format selected by the request's header or, without that header, by the settings
+    (spec.md 4.4, 9).
     """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:

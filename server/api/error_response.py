@@ -10,13 +10,13 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-# Longer values are truncated, because they may quote a large request.
+# Longer strings in an error are truncated, because they may quote a large request.
 MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Convert an exception into a response. Unexpected exceptions are logged, and their status is 500."""
+    """Convert an exception into a response. Unexpected exceptions are logged and get the status 500."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)
@@ -40,7 +40,7 @@ def envelope(
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # The error quotes invalid Unicode.
+    except TypeError:  # The error quotes text that is not valid Unicode.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -59,7 +59,7 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year, in seconds; browsers use lower limits
+MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year in seconds; browsers apply lower limits
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
@@ -82,7 +82,9 @@ def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers for a preflight request, or None for other requests and forbidden origins."""
+    """Return the CORS headers for a preflight request, or None for other requests and for origins that are
+    not allowed.
+    """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None

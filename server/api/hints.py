@@ -15,7 +15,7 @@ from server.schema.spelling import suggestion
 
 MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated in hints.
 _HASH_BYTES = 8
-# Parameters of other APIs, with Bifolio's names for them.
+# Parameters of other APIs, and what Bifolio calls them.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -39,8 +39,8 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message only once, even if several workers log it. It is limited to `most`
-    messages.
+    """A log that writes each message only once, even if multiple workers log it, and at most `most` messages
+    in all.
     """
 
     def __init__(self, most: int) -> None:
@@ -48,7 +48,7 @@ class OnceLog:
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a warning, unless one with the same key was logged before or the log is full."""
+        """Log a warning, unless one with the same key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]
@@ -62,7 +62,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. Their number is limited, so clients can't fill the log."""
+    """Hints for the server's operator. The number of hints is limited, so clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))

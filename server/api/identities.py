@@ -51,10 +51,10 @@ class Identities:
     def __init__(
         self, folder: SiteFolder, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
-        # The key is passed, because all processes need the same one even if the key file changes.
+        # The key is passed in, because all processes must use the same one even if the key file changes.
         self._folder, self._settings, self._accounts, self._key = folder, settings, accounts, key
         self._lock = RLock()
-        self._failure = ""  # the reason why the database file could not be opened
+        self._failure = ""  # why the database file could not be opened
         self._opened: _Opened | None = None
         self._outage = Outage(self._open, "the accounts database")
 
@@ -71,25 +71,25 @@ class Identities:
 
     @property
     def are_read_only(self) -> bool:
-        """Return whether the accounts database has rejected a write, because it is read-only."""
+        """Return whether the accounts database has rejected a write because it is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove an account from the cache. If the key is "", mark all cached accounts as outdated."""
+        """Remove an account from the cache or, if the key is "", mark all cached accounts as outdated."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the open accounts, and (re)open them if necessary. Raises UnavailableError."""
+        """Return the open accounts, (re)opening them if necessary. Raises UnavailableError."""
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
-            # Another thread may have failed while this one waited for the lock.
+            # Another thread may have failed while this thread waited for the lock.
             self._outage.check()
             if not self._settings.accounts and self._folder.is_gone():
                 raise UnavailableError()  # `server.site.watch` logs the cause.
@@ -105,7 +105,9 @@ class Identities:
             return opened
 
     def _note_failure(self, reason: str) -> None:
-        """Log a failure to open the database file, or the end of the failure, once."""
+        """Log that the database file can't be opened, or that it is available again. Each is logged only
+        once.
+        """
         if reason and reason != self._failure:
             log.error("%s", reason)
         elif self._failure and not reason:
@@ -113,7 +115,7 @@ class Identities:
         self._failure = reason
 
     def _open(self) -> "_Opened":
-        """Return the open accounts, and (re)open them if necessary. Raises SetupError."""
+        """Return the open accounts, (re)opening them if necessary. Raises SetupError."""
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:
@@ -137,8 +139,8 @@ class Identities:
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the name and email address with which an actor signs commits. Empty values are replaced by
-        `git.committer`.
+        """Return the name and email address to use as the author of an actor's commits. The caller replaces
+        an empty value with the one in `git.committer`.
         """
         if actor is OWNER:
             return "", ""
@@ -148,10 +150,10 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor for the value of an Authorization header. Without a token, it is the public.
+        """Return the actor that an Authorization header identifies. Without a token, it is the public.
 
-        If `ended`, tokens of sessions that a password change has ended are valid, too. Raises
-        UnauthorizedError if a token is invalid, and NeedsThreadPool instead of waiting if `waits` is False.
+        If `ended` is set, tokens of sessions that were ended by a password change are accepted, too. Raises
+        UnauthorizedError if the token is invalid, and NeedsThreadPool instead of waiting if `waits` is False.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -194,7 +196,7 @@ class Identities:
         raise UnauthorizedError()
 
 
-# The cache saves 1.2 of the 8.3 µs for a repeated read.
+# The cache saves 1.2 of the 8.3 µs that a repeated read takes.
 @lru_cache(maxsize=16)
 def _public(permissions: frozenset[str]) -> Actor:
     return Actor("public", permissions)

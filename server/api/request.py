@@ -70,7 +70,7 @@ def operation_of(request: Request) -> Operation:
 def options_of(request: Request) -> tuple[str, ...]:
     """Return the HTTP methods that a request's path supports, for the `Allow` header.
 
-    Unknown paths below /api support OPTIONS; others raise NotFoundError.
+    Unknown paths below /api support OPTIONS; for any other unknown path, raises NotFoundError.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -91,7 +91,7 @@ def read_body(request: Request) -> object:
     """Parse a request's body as JSON or as a form with names such as `data[title]`. Returns None if the body
     is empty or has another media type.
 
-    Raises PayloadTooLargeError if it is too large, and ValidationError if it is invalid.
+    Raises PayloadTooLargeError if the body is too large, and ValidationError if it is invalid.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -102,7 +102,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    # Parsing a large body is slow, so only one request does it at a time.
+    # Parsing a large body is slow, so large bodies are parsed one at a time.
     if len(data) > SMALL_BODY_BYTES:
         budget_of(request).take_turn()
     try:
@@ -150,7 +150,9 @@ def actor_of(request: Request, *, ended: bool = False) -> Actor:
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. Raises ForbiddenError if the actor may not perform the action."""
+    """Return the actor who sent a request. Raises ForbiddenError if the actor lacks permission for the
+    action.
+    """
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")

@@ -1,4 +1,4 @@
-"""Encoding and sending of HTTP responses: compression, common headers, entity tags and 304 responses."""
+"""Encodes and sends HTTP responses: compression, common headers, entity tags and 304 responses."""
 
 import gzip
 import re
@@ -36,16 +36,16 @@ ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
-# Larger bodies are compressed one at a time, at a quality that takes a third of the time.
+# Larger bodies are compressed one at a time, at a lower quality that takes a third of the time.
 FAST_COMPRESSION_BYTES = 256 * 1024
-# Larger bodies are compressed on a thread, because this takes a few milliseconds.
+# Larger bodies are compressed on a thread, because compressing them takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser would delay
-# each start by 25 ms.
+# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would
+# add 25 ms to server startup.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
 # Longer Accept-Encoding headers are truncated; known clients send about 30 characters.
 MAX_ACCEPT_CHARS = 200
@@ -57,8 +57,8 @@ class Answer(NamedTuple):
     """A response before it is encoded for a client. `body` can be an iterable of parts, which are not
     compressed.
 
-    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary` lists
-    request headers.
+    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary`
+    contains names of request headers.
     """
 
     body: bytes | Iterable[bytes]
@@ -71,7 +71,9 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that is encoded for one client. If only the headers are needed, the body may be empty."""
+    """A response that has been encoded for one client. If only the headers are needed, the body may
+    be empty.
+    """
 
     status: str
     headers: tuple[Header, ...]
@@ -84,7 +86,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client, with an entity tag if it is a successful read.
+    """Encode a response for a client, with an entity tag if it answers a successful read.
 
     Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
@@ -109,7 +111,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or the status 304 if the client has already cached it."""
+    """Send a response, or the status 304 if the client already has it in its cache."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -131,7 +133,7 @@ def in_brotli(body: bytes, quality: int) -> bytes:
     return bytes(brotli.compress(body, quality=quality))
 
 
-# The cache saves 2.7 of the 10.1 µs for a browser's repeated read.
+# The cache saves 2.7 of the 10.1 µs that a browser's repeated read takes.
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
     qualities = {name: float(quality or 1) for name, quality in _CODING.findall(accepted.lower())}
@@ -140,7 +142,7 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Return whether an If-None-Match header contains an entity tag, with or without an encoding
+    """Return whether an If-None-Match header contains an entity tag, with or without an encoding suffix
     (`"abc-br"`).
     """
     if known.strip() == "*":
@@ -164,7 +166,8 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding for a body of this size, or "" to send it uncompressed.
 
-    After a write, large bodies are not compressed: this can fail, but the change has already been saved.
+    After a write, large bodies are not compressed, because compression can fail although the change has been
+    saved.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 

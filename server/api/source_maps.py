@@ -1,4 +1,5 @@
-"""Source maps: invisible characters after each string in a response, which tell a preview where it is stored.
+"""Source maps: invisible characters after each string in a response. They tell a preview where the string is
+stored.
 
 The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
 """
@@ -39,8 +40,8 @@ def _quote(value: str) -> str:
 # --- marking --------------------------------------------------------------------------------------
 
 HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` requests source maps
-COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
-# Attributes of these types are marked. `uid` is not included, because its values are used in URLs.
+COSTLY_BYTES = 64 * 1024  # Larger responses are processed one at a time.
+# Attributes of these types are marked. `uid` is not one of them, because its values are used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
@@ -79,12 +80,12 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add a mark to each string in the JSON response to a content read. Raises LimitError if it becomes too
-    large.
+    """Add a mark to each string in the JSON response to a content read. Raises LimitError if the response
+    becomes too large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Converted numbers could lose precision.
+    # Long and fractional numbers are copied as text, because converting them could lose precision.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -130,7 +131,9 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the texts of media files. The path in a mark does not contain the file's index."""
+        """Mark the strings of media files, such as captions. The path in a mark does not contain the file's
+        index.
+        """
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -157,7 +160,7 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of rich text. Returns False if there is none."""
+        """Mark the first string inside a node of rich text. Returns False if it contains no string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
@@ -169,7 +172,7 @@ class _Marker:
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # Same order as in Strapi, because front ends may compare the JSON text.
+        # The keys have the same order as in Strapi, because front ends may compare the JSON text.
         told = encode(
             {
                 "documentId": source.document_id,

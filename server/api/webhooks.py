@@ -22,7 +22,7 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-# fields at the top level of a body; the others are in `bifolio`
+# fields at the top level of a body; all other fields are in `bifolio`
 _TOP = ("event", "createdAt", "model", "uid")
 
 
@@ -54,8 +54,8 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the document that an event reports, fully populated if the limits allow it. Deleted documents
-    and hidden drafts are rendered as ids.
+    """Render the document that an event reports, fully populated if the limits allow that. For deleted
+    documents and hidden drafts, only the ids are rendered.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -86,7 +86,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
     """Return a selection that populates all relations, media and components of a type, except users.
 
-    `above` lists the enclosing types, to stop at recursive components.
+    `above` lists the enclosing types, so that recursive components are not populated endlessly.
     """
     nodes = []
     for name in type_.populatable:

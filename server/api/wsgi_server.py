@@ -1,4 +1,4 @@
-"""The server: several worker processes, each with an event loop and a few threads.
+"""The server: worker processes, each with an event loop and a few threads.
 
 One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
 """
@@ -62,7 +62,7 @@ OTHER_KEY_MESSAGE = (
     "from one machine are therefore invalid on the other. Set the same BIFOLIO_JWT_SECRET on all machines. "
     "If you have just changed the key, ignore this message; it is logged only once"
 )
-# How long a thread may keep the global interpreter lock while the event loop waits.
+# How long a thread may hold the global interpreter lock while the event loop is waiting for it.
 SWITCH_INTERVAL_S = 0.0002
 
 
@@ -159,7 +159,7 @@ def serve(
         listen(shared.listener)
     else:
         change = site.succeed(log)
-        give_back()  # Freed before the fork, so the workers don't copy it.
+        give_back()  # Memory is freed before the fork, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
         opened.recorder.database.close()  # unusable after a fork
     retiring = threading.Event()

@@ -31,8 +31,8 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# Maximum number of connections in each process. The one for a server is lower, because PostgreSQL limits the
-# connections of all workers and machines together.
+# Maximum number of connections in each process. It is lower for a database server, because PostgreSQL limits
+# the total number of connections from all workers and machines.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
@@ -89,7 +89,7 @@ class Accounts:
 
         Raises SetupError if the name is taken.
         """
-        # The string can't be read again: the database stores only its SHA-256.
+        # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)

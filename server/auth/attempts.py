@@ -13,12 +13,12 @@ from server.database.engine import Connection, DuplicateError, Engine
 
 # How long after a login the user's network address and device are treated as known.
 KNOWN_TTL_S = 90 * 24 * 3600.0
-MAX_ATTEMPTS = 3  # How often to try to insert a row that other processes insert at the same time.
+MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another process is inserting the same row.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """Maximum number of attempts for each kind of limit, in `window_s` seconds."""
+    """Maximum number of attempts for each kind of limit, within `window_s` seconds."""
 
     pair: int
     account: int
@@ -43,7 +43,7 @@ class Attempts:
 
     def take(self, attempt: Attempt) -> Taken | None:
         """Count an attempt before it is made. Return the keys under which it was counted, or None if a limit
-        is reached.
+        has been reached.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
@@ -70,8 +70,8 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Uncount a successful attempt, and remember its network address and device. `taken` is the result of
-        `take`.
+        """Stop counting a successful attempt, and remember its network address and device. `taken` is the
+        result of `take`.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -106,8 +106,8 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of the database rows for one attempt. `known` and `device` are the rows of known network addresses
-    and devices; `device` is "" if the client sent no id.
+    """Keys of the database rows for one attempt. `known` is the row of a known network address, and `device`
+    that of a known device, or "" if the client sent no device id.
     """
 
     pair: str
@@ -119,8 +119,8 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
-        # The pair uses the identifier as typed. With the account, an attacker could find out which email
-        # address belongs to a user name.
+        # The pair uses the identifier as typed. If it used the account, an attacker could find out which
+        # email address belongs to a user name.
         network = network_of(attempt.address)
         return cls(
             _hash(kind, "pair", attempt.identifier, network),
@@ -138,7 +138,7 @@ class _Row(NamedTuple):
 
 
 def _lock_rows(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    # The UPDATE locks the rows. The clock is read afterwards, so it is not behind the times in them.
+    # The UPDATE locks the rows. The clock is read after that, so that it is not behind the times in the rows.
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
     marks = ", ".join("?" * len(keys))
@@ -154,7 +154,7 @@ def _store_row(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    # None keeps a column's value.
+    # None leaves a column unchanged.
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))

@@ -51,8 +51,10 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Return whether the signing key has changed since the accounts were last opened, and remember it."""
-    # Only a digest is stored. With the key, a reader of the database could sign in as any user.
+    """Return whether the signing key has changed since the accounts were last opened, and remember the
+    current key.
+    """
+    # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:
         before = connection.execute("SELECT mark FROM session_keys").fetchone()

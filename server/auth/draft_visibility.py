@@ -1,4 +1,4 @@
-"""Checks whether an actor may read drafts (spec.md 7.3)."""
+"""Checks whether an actor is allowed to read drafts (spec.md 7.3)."""
 
 from server.auth.permissions import Actor, may_find, require, require_source, subject_of
 from server.documents.path_rules import Claim
@@ -14,7 +14,7 @@ def may_read_drafts(actor: Actor, type_: Type) -> bool:
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    # The content type may have no drafts, or may have been deleted.
+    # Only the permission counts. The content type may have no drafts, or may even have been deleted.
     return actor.may(subject_of(uid), "readDraft")
 
 
@@ -23,15 +23,15 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
 
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
-    """Return whether the actor may see a document's file, which may contain a draft."""
+    """Return whether the actor is allowed to see a document's file, which may contain a draft."""
     # With `options.draftWhen`, only the content says whether a file is a draft, so `readDraft` is needed for
-    # all.
+    # all of the type's files.
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))
 
 
 def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor may not read the source files of a type's documents."""
+    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

@@ -27,13 +27,13 @@ class _Kept:
 class CredentialCache:
     """Cache of tokens, users and logins. Thread-safe."""
 
-    # An outdated value never rejects a valid request: callers read the account again (`anew`) before they
-    # reject one.
+    # An outdated value never causes a valid request to be rejected, because callers read the account again
+    # (`anew`) before they reject a request.
 
     def __init__(self, watch: Watch | None) -> None:
-        """`watch` detects writes to the SQLite file; it is None for a database server."""
+        """`watch` detects writes to the SQLite file. For a database server, it is None."""
         self._watch = watch
-        # The cache saves 0.13 of the 0.17 ms for a repeated read with an API token.
+        # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
         self._lock = threading.Lock()
         self._forgotten = 0  # number of calls to `forget` and `expire`

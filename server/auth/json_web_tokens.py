@@ -24,8 +24,8 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that belongs to no login. It ends when it expires or when all of the user's sessions
-        end.
+        """Return a token that belongs to no login. It is valid until it expires or all of the user's sessions
+        are ended.
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 MAX_DEVICE_CHARS = 200  # Device ids and device names are truncated to this length.
-MIN_DEVICE_CHARS = 16  # A shorter device id is ignored in login attempts, because it could be guessed.
+MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored in login attempts, because they could be guessed.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Sending of emails, or logging of them if site.yaml configures no mail server."""
+"""Sends emails, or logs them if site.yaml configures no mail server."""
 
 import logging
 import os
@@ -18,9 +18,9 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions that may send an email."""
+    """Background queue of functions, each of which may send an email."""
 
-    # Responses do not wait for them, so response times don't reveal whether an email was sent.
+    # Responses do not wait for the queue, so that response times don't reveal whether an email was sent.
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], object]] = queue.Queue(MAX_QUEUED_MAILS)

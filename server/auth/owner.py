@@ -1,4 +1,4 @@
-"""Sign-in of the owner with one-time keys, which are exchanged for studio sessions."""
+"""Sign-in of the owner with a one-time key, which is exchanged for a studio session."""
 
 import hashlib
 import secrets

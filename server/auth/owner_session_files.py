@@ -1,5 +1,5 @@
 """The files of the owner's studio sessions and one-time keys: their age, and the removal of expired ones."""
-# A separate module, so that the background job need not import the authentication libraries.
+# This is a separate module so that the background job does not import the authentication libraries.
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    # Missing files are infinitely old.
+    # Missing files count as infinitely old.
     try:
         return time.time() - path.stat().st_mtime
     except OSError:

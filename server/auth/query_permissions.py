@@ -23,19 +23,19 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Restrict a query to the content that the actor may read (spec.md 4.5, 7.3). `own_draft` says that the
-    actor has just written the draft that it reads.
+    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3). `own_draft` means
+    that the actor is reading a draft that it has just written.
 
     Raises ForbiddenError, or the error for an unknown query key if a filter or sort is not allowed.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        # With `with_status`, the response would reveal whether other drafts exist.
+        # With `with_status`, the response would reveal whether there are other drafts.
         query = query._replace(with_status=False)
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
-            # The actor may write this draft but not read it, so only its ids are returned.
+            # The actor is allowed to write this draft but not to read it, so only its ids are returned.
             return query._replace(selection=Selection(fields=()), drafts=frozenset({query.type.uid}))
         if query.type.draft_publish and query.type.uid not in readable:
             raise ForbiddenError(actor=actor.name, permission=f"{query.type.singular}.readDraft")
@@ -48,7 +48,8 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    # The query compares drafts with published versions, so it would reveal drafts of populated types.
+    # The query compares drafts with published versions, so it would reveal information about drafts of
+    # populated types.
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
@@ -70,7 +71,9 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return a populated relation with only the types that the actor may find, or None if no type remains."""
+    """Return a populated relation with only those types that the actor has permission to find, or None if
+    there are none.
+    """
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

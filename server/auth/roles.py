@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role of site.yaml, as the API returns it."""
+    """A role in site.yaml, as the API returns it."""
 
     id: int
     type: str

@@ -16,13 +16,13 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-# Two lines: the previous key, and the Unix time at which it expires.
+# Contains two lines: the previous key, and the Unix time at which it expires.
 PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The previous signing key, with which tokens are verified until `until_s` (Unix time)."""
+    """The previous signing key. Tokens signed with it are accepted until `until_s` (Unix time)."""
 
     text: str
     until_s: float
@@ -69,7 +69,7 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous signing key, unless its grace period has ended.
+    """Return the previous signing key, or None if there is none or its grace period has ended.
 
     Raises SetupError if BIFOLIO_JWT_SECRET_PREVIOUS is too short.
     """
@@ -80,7 +80,7 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    # A damaged file only ends the grace period early.
+    # The only effect of a damaged file is that the grace period ends early.
     return None
 
 

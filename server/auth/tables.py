@@ -8,9 +8,9 @@ from server.database.engine import Connection
 # `logins`: logins that can be renewed (setting `auth.refresh`).
 # `attempts`: counts of login attempts, and known network addresses and devices. Times are Unix times.
 # `site`: one row with the random id of this database. Users' JSON Web Tokens contain it as their issuer.
-# `session_keys`: one row with a digest of the signing key, as used by the server that started most recently.
-# `versions`: the number of changes to a table. A write first increments this number, which blocks other
-# writes.
+# `session_keys`: one row with a digest of the signing key that the most recently started server uses.
+# `versions`: the number of changes to a table. Each write increments this number first, which makes other
+# writes wait.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tokens (
     hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
@@ -57,7 +57,7 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    # If the names of several users look alike, only the oldest user gets the key.
+    # If user names look alike, only the oldest of these users gets the name key.
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

@@ -8,7 +8,7 @@ from typing import Any
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
-MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths in the database columns
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths of the database columns
 DEFAULT_MAX_CHARS = 1024
 # Fields that a request body can change. Other keys are ignored, because clients often send back all fields.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
@@ -27,7 +27,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user, without the password."""
+    """A user, without the password hash."""
 
     id: int
     document_id: str
@@ -44,7 +44,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after some version of the table, the number of all users, and the current
+    """The users that changed after some version of the table, the total number of users, and the current
     version.
     """
 
@@ -57,7 +57,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
     """Return the rule that a field's value violates, such as "must be a valid email", or "". `least` is the
     minimum length.
     """
-    # The maximum length comes first, because the other checks are slow for long strings.
+    # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
         return f"must be at most {longest} characters"
@@ -106,7 +106,7 @@ def plain_name(text: str) -> str:
 
 
 def name_key(text: str) -> str:
-    # The same for all names that look alike, such as `Ann` and ` ann`.
+    # Names that look alike, such as `Ann` and ` ann`, have the same key.
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 

@@ -1,5 +1,5 @@
 """Users in the accounts database: their data, their passwords, and the codes that are emailed to them."""
-# `sessions` is also in a user's JSON Web Tokens. Incrementing it makes older tokens invalid.
+# A user's JSON Web Tokens also contain `sessions`. Incrementing it makes older tokens invalid.
 
 import hashlib
 import hmac
@@ -62,7 +62,7 @@ class Users:
 
     @property
     def version(self) -> int:
-        # It increases with each visible change to a user. The cached number may be old.
+        # The version increases with each visible change to a user. The cached number may be out of date.
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -89,7 +89,7 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users that changed after a version, or all users for version 0."""
+        """Return the users that changed after a version, or all users if the version is 0."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -121,10 +121,10 @@ class Users:
 
     def resembling(self, identifier: str) -> User | None:
         """Find a user by name or email address, treating look-alike names as equal."""
-        # If it is one user's email address and another's name, the address wins.
+        # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases of older releases, the names of two users may look alike. Only the older one's row has
-        # the name key then, so the name is compared, too.
+        # In databases of older releases, the names of two users may look alike. In that case, only the older
+        # user's row has the name key, so the name is compared, too.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -178,7 +178,7 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        # The error must not reveal which of the two is taken.
+        # The error must not reveal whether the name or the email address is taken.
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
         except TakenError as error:
@@ -201,7 +201,7 @@ class Users:
             # Hashing is slow, so it is done before the transaction.
             changes["password"] = hash_password(str(changes["password"]))
             changes["reset_hash"] = None
-        # If a blocked user is unblocked later, the old sessions remain ended.
+        # If a blocked user is unblocked later, the old sessions are not restored.
         ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
@@ -216,20 +216,22 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address if the password is correct, or else None."""
-        # The check takes as long if there is no such user.
+        """Return the user with this name or email address, or None if there is none or the password
+        is wrong.
+        """
+        # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
         if not check_password(kept or None, password):
             return None
         user = _user(row[1:])
         if is_outdated(kept):
-            with suppress(BusyError):  # In this case, the next login tries again.
+            with suppress(BusyError):  # If the server is too busy, the hash is renewed at a later login.
                 self._renew_hash(user.id, kept, hash_password(password))
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        # The password may have been changed in the meantime.
+        # The password may have been changed since it was checked.
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
@@ -240,22 +242,20 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Invalidate a code for resetting the password, and return its user, or None if the code is not
-        valid.
-        """
+        """Invalidate a code for resetting the password. Return its user, or None if the code is not valid."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address with its code. Return the user as before the change, or None if the code
-        is not valid.
+        """Confirm an email address with its code. Return the user as it was before this change, or None if
+        the code is not valid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        # The hash covers the expiry time at the end of the code, so it can't be forged.
+        # The hash covers the expiry time at the end of the code, so the time can't be forged.
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
             connection.execute(f"UPDATE users SET {column} = ? WHERE id = ?", (_hash(code), user.id))
@@ -291,8 +291,8 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    # Users sign in with either, so a name must also differ from other users' email addresses, and the
-    # reverse.
+    # Users can sign in with either, so a name must also differ from other users' email addresses, and an
+    # email address from other users' names.
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
     for field in ("email", "username"):

@@ -12,17 +12,18 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-# How many problems are printed after a change without --verbose.
+# How many problems are printed after a change, unless --verbose is set.
 MAX_SHOWN_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The messages that a server prints on the terminal: only its URL and errors if `quiet`, every file and
-    problem if `verbose`.
+    """The messages that a server prints on the terminal. With `quiet`, it prints only its URL and errors;
+    with `verbose`, every file and problem.
     """
 
-    # All workers print here, so each message is a single system call: messages never mix.
+    # All workers print here. Each message is written with a single system call, so that messages never get
+    # mixed up.
 
     quiet: bool = False
     verbose: bool = False
@@ -94,7 +95,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    # A document counts once, whatever its locales and versions.
+    # Each document counts once, regardless of its locales and versions.
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions

@@ -29,7 +29,7 @@ TERMINAL_ACTOR = Actor("terminal", everything=True)
 UNKNOWN_STATUS = 3  # Exit status if the log no longer reaches back to the position.
 EMPTY_COLUMN = "-"
 BATCH_EVENTS = 1000
-# What --save writes, or a sequence number.
+# Matches what --save writes, or a sequence number.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
@@ -113,7 +113,7 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Record the changes to files that are missing in the event log, and open it.
+        """Record changes to files that are missing from the event log, then open the log.
 
         Raises SetupError, StorageError or BusyError.
         """
@@ -122,7 +122,7 @@ class _Log:
         site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
-        site.refresh()  # A change may be listed twice, but it must not be missed.
+        site.refresh()  # A change may be listed twice, but must never be missed.
         if recorder.missed:
             site.record()
         if recorder.missed:

@@ -41,7 +41,7 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-# Only a note: it concerns this clone, and must not make `--strict` fail in CI.
+# This is only a note: it concerns only this clone, so it must not make `--strict` fail in CI.
 NOT_INSTALLED = (
     "Bifolio's merge driver is not installed in this clone, although .gitattributes names it, so git merges "
     "documents line by line. Run `bifolio merge-driver install`."
@@ -123,7 +123,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for a check, and keeps it in `opened`."""
+    """Callable that loads the site for a check, and keeps the loaded site in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -136,8 +136,8 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """Return the relative path of the site's folder with a slash at the end, or "" for the current folder.
-    Outside the current folder, the path is absolute.
+    """Return the relative path of the site's folder with a slash at the end, or "" for the current folder. If
+    the site is outside the current folder, the path is absolute.
     """
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":

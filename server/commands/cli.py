@@ -26,7 +26,7 @@ class CommandEntry:
     summary: str
 
 
-# The summaries of `bifolio --help`, which must not import the commands.
+# The summaries are listed here because `bifolio --help` must not import the commands.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry(
@@ -77,8 +77,8 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS, and imports only the one that
-    is called.
+    """Click group that lists the commands in the order of COMMANDS, and imports only the command that is
+    called.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

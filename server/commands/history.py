@@ -72,7 +72,7 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        # Anyone who runs this command can read all files anyway.
+        # Anyone who runs this command is able to read all files anyway.
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:

@@ -70,7 +70,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
 
 
 def _say(what: str, done: int, total: int) -> None:
-    # Each line replaces the one before.
+    # Each line overwrites the previous one.
     if sys.stderr.isatty():
         shown = f"{what} {done:,} of {total:,}" if total else what
         click.echo(f"\r\033[K{shown}…" if done + 1 < total or not total else "\r\033[K", nl=False, err=True)

@@ -121,8 +121,8 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that a site already has content types for all documents. Raises SetupError if it is
-    not a site.
+    """Report that a site already has content types for all documents. Raises SetupError if the folder is not
+    a site.
     """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
@@ -216,7 +216,7 @@ def _report(folder: Path) -> None:
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # The caches of the check.
+        # Delete the caches that the check created.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

@@ -101,7 +101,7 @@ def serve_command(
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
-    configuration = first_configuration(root)  # fails if they are invalid
+    configuration = first_configuration(root)  # raises SetupError if the configuration is invalid
     _require_environment(configuration.settings)
     commit = "" if name is None else find_commit(root, name)
     # At a past commit, changes to files have no effect.
@@ -172,7 +172,7 @@ def _serve_next(
 ) -> None:
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    # The file watcher reports the error, and reloads the site when it is fixed.
+    # The file watcher reports the error, and reloads the site when the error has been fixed.
     except SetupError:
         return
     serve(
@@ -189,7 +189,9 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers; at `commit`, read-only, unless it is "". Raises SetupError."""
+    """Open the site for the workers. Unless `commit` is "", it is opened read-only at that commit. Raises
+    SetupError.
+    """
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -201,7 +203,7 @@ def _open(
         timing=timing,
     )
     hold_commit(opened.past, commit)
-    if generation.number == 1:  # Later generations: a running server logs all changes.
+    if generation.number == 1:  # For later generations, a running server already logs all changes.
         opened.record_before_fork()
     return opened
 
@@ -222,7 +224,7 @@ def _do_not_report() -> None:
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
-    # Without the problems that site.yaml ignores.
+    # Leave out the problems that site.yaml ignores.
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
     if shown := replace(change, problems=problems, fixed=gone):
@@ -231,7 +233,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The report of a server that is ready. If `opens` is set, the studio is then opened in a browser."""
+    """The report that a server is ready. If `opens` is set, the studio is then opened in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -250,7 +252,7 @@ class _Ready:
         """Start a process that prints the report later. Return the function to call when a worker
         is ready.
         """
-        # The function also stops a server whose port was taken over.
+        # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
         forking.Process(target=_report_ready, args=(self, ready), daemon=True).start()
@@ -264,7 +266,7 @@ class _Ready:
 
     def studio(self) -> str:
         """Return a URL that opens the studio and signs in, or ""."""
-        # Not if other machines can reach the server, at a past commit, or if nobody would see the URL.
+        # There is no URL if other machines can reach the server, at a past commit, or if nobody would see it.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
@@ -277,8 +279,8 @@ class _Ready:
 
 def _report_ready(told: _Ready, ready: Event) -> None:
     """Wait for a worker, then print the contents and problems of the site."""
-    # A process of its own: reading documents copies memory pages, which are freed when it ends. It closes the
-    # listening socket, so another server can use the port after this one.
+    # This runs in a separate process, because reading documents copies memory pages, which are freed when the
+    # process ends. It closes the listening socket, so that another server can use the port after this one.
     told.listener.close()
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

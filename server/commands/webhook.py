@@ -1,4 +1,6 @@
-"""`bifolio webhook`, which manages webhooks. Except for `test`, running servers send all requests."""
+"""`bifolio webhook`, which manages webhooks. All requests are sent by running servers, except those of
+`test`.
+"""
 
 import json
 import os

@@ -56,7 +56,7 @@ class QueryExport:
 class Preview:
     """The URL, with {placeholders}, of a page that previews documents."""
 
-    # Other strings contain invisible source maps in previews; those at the paths in `unmarked` don't.
+    # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
 
     url: str
     unmarked: frozenset[str] = frozenset()
@@ -79,7 +79,7 @@ class SettingKey:
     """A key in site.yaml, with the kind of its value and a description.
 
     - `holds` is the kind, a key of `reader.READERS` or `reader.ENTRIES`.
-    - `otherwise` describes a default that does not explain itself.
+    - `otherwise` describes the default, if the default value is not self-explanatory.
     - `attributes` is the path of the field in `Settings`.
     """
 
@@ -486,7 +486,7 @@ class Settings:
 
     def ignores(self, problem: Problem) -> bool:
         """Return whether `check.ignore` or `check.rules` suppresses a problem."""
-        # Errors are never suppressed, except for those of rules in schemas.
+        # Errors are never suppressed, except for errors of rules in schemas.
         if problem.severity != "warning" and problem.rule != CONTENT_RULE:
             return False
         patterns = self.check.ignore.get(problem.rule, ())

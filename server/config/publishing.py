@@ -18,11 +18,11 @@ from server.schema.spelling import suggestion
 
 MEDIA_URL = "upload"  # the key in `urls` for media files
 EVERY_LOCALE = ""  # the key of a pattern that is used for all locales
-# `{name}` is the document's name as in `options.files`. All other placeholders are as in `preview`.
+# `{name}` is the document's name as in `options.files`. All other placeholders are the same as in `preview`.
 URL_NAMES = ("documentId", "locale", "name")
 DATED_FIELDS = ("createdAt", "publishedAt")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-# The origin must be literal. A fragment is not part of the address of a document.
+# The origin can't contain placeholders. There is no fragment, because it is not part of a document's address.
 _URL = re.compile(
     r"https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?"
     r"(?:/(?:[^\s{}#\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+(?:\.[a-z]+)?\})*)?",
@@ -33,8 +33,8 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """The public URL, with {placeholders}, of a type's documents: for each locale, or for all with the key
-    EVERY_LOCALE.
+    """The public URL, with {placeholders}, of a type's documents in each locale. The key EVERY_LOCALE stands
+    for all locales.
     """
 
     patterns: Mapping[str, str]
@@ -108,7 +108,7 @@ ITEM_KEYS: Mapping[str, str] = {
     "author": "A name, or a relation to the authors. The default is `author`, `authors` or `byline`.",
     "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
 }
-NO_FIELD = "none"  # the value of an item's key that leaves this part out
+NO_FIELD = "none"  # the value that omits a part of the items
 EVERY = "*"
 DEFAULT_LIMIT, MAX_LIMIT = 20, 500
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")

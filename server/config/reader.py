@@ -33,7 +33,7 @@ from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
 COMMIT_EACH_WRITE = timedelta()
-# Similarity of a mistyped name and the correct one, such as `publik` and `public`.
+# Minimum similarity between a mistyped name and the correct one, such as `publik` and `public`.
 MIN_SIMILARITY = 0.8
 
 
@@ -97,12 +97,13 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
-# outer sections before those in them
+# outer sections before the sections inside them
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
-    # In sections such as `roles`, users name the entries. They add to the default ones.
+    # In sections such as `roles`, users choose the names of the entries, which are added to the default
+    # entries.
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
     entries = dict(default)
@@ -113,7 +114,9 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader for one of two words, which returns whether it is the second."""
+    """Return a reader for a value that is one of two words. It returns whether the value is the
+    second word.
+    """
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -163,7 +166,7 @@ def _level(file: ConfigFile, *at: str) -> Level:
     return found
 
 
-# Readers by kind of value. Arguments: file, default, path of keys.
+# Readers for each kind of value. Their arguments are the file, the default, and the path of keys.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
     "origins": values.origins,
@@ -193,7 +196,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "format": _response_format,
     "timestamps": _timestamps,
 }
-# Readers of an entry in a section whose entries users name. Arguments: file, path of keys.
+# Readers for an entry in a section such as `roles`, where users choose the names of the entries. Their
+# arguments are the file and the path of keys.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
@@ -321,7 +325,7 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
     """Return warnings about unknown names in `urls` and `feeds`, and about feeds of documents that the public
-    may not find.
+    has no permission to find.
     """
     locales = settings.locales.available
     found = [

@@ -70,7 +70,7 @@ PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# No placeholders in the origin: the origin of the page in the frame must be known.
+# The origin contains no placeholders, because the origin of the page in the frame must be known.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
@@ -78,7 +78,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Read the preview of one content type. Raises SetupError."""
+    """Read the preview settings for one content type. Raises SetupError."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -124,7 +124,7 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    # In a dynamic zone, one component with the rest of the path is enough.
+    # In a dynamic zone, it is enough if one component has the rest of the path.
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -154,7 +154,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Read an HTTP URL without credentials and query, and remove a trailing slash."""
+    """Read an HTTP URL without credentials or a query, and remove a trailing slash."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -182,7 +182,7 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield an error for each setting in `media` that contradicts another one."""
+    """Yield an error for each setting in `media` that contradicts another setting."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(

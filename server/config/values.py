@@ -1,5 +1,5 @@
-"""Readers for single values in site.yaml. They return the default for a missing value, and raise
-SetupError.
+"""Readers for individual values in site.yaml. They return the default for a missing value, and raise
+SetupError for an invalid one.
 """
 
 import re
@@ -22,7 +22,7 @@ _SECONDS_OF_UNIT = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-_MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates end with the year 9999.
+_MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the year 9999.
 
 
 def read_duration(text: str) -> timedelta:
@@ -111,7 +111,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Read the delay before a write is committed: zero for `each`, None for `off`."""
+    """Read the delay before a write is committed, which is zero for `each` and None for `off`."""
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -125,7 +125,9 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept: an age or a number of events, the other one being None."""
+    """Read how long events are kept, as an age or a number of events. The part of the result that is not used
+    is None.
+    """
     written = file.get(*at)
     if is_null(written):
         return default
@@ -157,7 +159,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Convert a value to nested values as in a query string, where numbers and booleans are strings."""
+    """Convert a value to nested values as in a query string, where numbers and booleans become strings."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):

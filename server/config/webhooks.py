@@ -162,7 +162,7 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
 
 
 def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
-    """Return `value` if it is valid or `env:NAME`. Raises SetupError."""
+    """Return `value` if it is valid or has the form `env:NAME`. Raises SetupError."""
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
@@ -220,7 +220,7 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Replace each `env:NAME` by the variable's value. Raises SetupError if it is missing or invalid."""
+    """Replace each `env:NAME` with the variable's value. Raises SetupError if it is missing or invalid."""
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)

@@ -1,1 +1,1 @@
-"""Connections and transactions for a site's databases, which are SQLite files or in PostgreSQL."""
+"""Connections and transactions for a site's databases, which are either SQLite files or in PostgreSQL."""

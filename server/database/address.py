@@ -9,7 +9,7 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    # A server can be slow; a file can't.
+    # A database server may respond slowly, but a file does not.
     return bool(url) and not url.startswith("sqlite")
 
 

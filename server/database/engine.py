@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-LOCK_TIMEOUT_S = 10.0  # how long a transaction waits for others
+LOCK_TIMEOUT_S = 10.0  # how long a transaction waits for other transactions
 _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
@@ -56,12 +56,12 @@ class Engine(Protocol):
         """Return whether the opened file is still at its path. Always True for PostgreSQL."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: a transaction that can write. Waits up to `seconds` for others."""
-        # PostgreSQL allows several at once, and executes the statement `claim` first, which can lock others
-        # out.
+        """Context manager: a transaction that can write. Waits up to `seconds` for other transactions."""
+        # PostgreSQL allows more than one at a time. There, the transaction first executes the statement
+        # `claim`, which can take a lock to keep others out.
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: a read-only transaction, which sees the database at one moment."""
+        """Context manager: a read-only transaction, which sees the database as it was at a single moment."""
 
     def close(self) -> None:
         """Close all connections. The next call opens the database again."""
@@ -73,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database can't be used. `reason` is one line, or "" if it does not respond."""
+    """Why a database can't be used. `reason` is a single line, or "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -86,7 +86,7 @@ class Tables:
     - `schema` contains SQL statements, separated by ";".
     - `complete` converts old tables and adds initial rows, before the indexes are created.
     - `refuse` returns the error to raise if the tables can't be used.
-    - `prefix` begins all names in PostgreSQL.
+    - `prefix` is the beginning of all table and index names in PostgreSQL.
     """
 
     schema: str
@@ -96,11 +96,11 @@ class Tables:
 
     @property
     def names(self) -> list[str]:
-        # Tables and indexes.
+        # The names of tables and indexes.
         return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
-        """Create missing tables and indexes, under a lock of the caller."""
+        """Create missing tables and indexes. The caller must hold a lock."""
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

@@ -31,7 +31,7 @@ def database_file(root: Path) -> Path:
 
 def is_sound(path: Path) -> bool:
     """Return whether a file is empty, or a database that can be read and written."""
-    # The engine may be able to use other files, too, for example for reading.
+    # For other files, the result is False, although the engine may still be able to read them, for example.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
     try:
@@ -43,12 +43,12 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """An opened database file, to detect that it was removed or replaced."""
+    """A database file that has been opened. Detects whether the file was later removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # The open descriptor reserves the inode number. It uses O_PATH: closing a normal descriptor would
-        # release SQLite's locks.
+        # The open descriptor keeps the inode number from being reused. It is opened with O_PATH, because
+        # closing a normal descriptor would release SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)

@@ -17,12 +17,12 @@ log = logging.getLogger("bifolio")
 
 COMMITS = "commits"  # a new commit on the remote; the payload is its id
 ACCOUNTS = "accounts"  # changed users, tokens or sessions
-EVENTS = "events"  # new events; the payload is the number of the last one
-# Several sites may use one database, in different schemas.
+EVENTS = "events"  # new events; the payload is the number of the last event
+# Multiple sites can use one database, in different schemas.
 CHANNEL = "'bifolio_' || md5(current_schema())"
 NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter comes from `message`.
 MAX_MESSAGE_BYTES = 7999
-HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
+HEARTBEAT_INTERVAL_S = 5.0  # A connection that has been idle for this long is tested.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # before each attempt to reconnect
 MAX_QUEUED_NOTICES = 100  # while there is no connection
 
@@ -55,14 +55,16 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Call a function with the payload of each notice on a topic, and with "" after each reconnect. It
-        must not block.
+        """Call a function with the payload of each notice on a topic, and with "" after each reconnection.
+        The function must not block.
         """
-        # Notices may have been lost while the connection was down.
+        # After a reconnection, notices may have been lost.
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Send a notice without blocking. Without a connection, the newest ones are queued."""
+        """Send a notice without blocking. While there is no connection, notices are queued, and the oldest
+        are dropped when the queue is full.
+        """
         text = message(topic, payload)
         with self._lock:
             if self._thread is None:
@@ -94,7 +96,7 @@ class Notices:
         thread.join(timeout=5)
 
     def _rouse(self) -> None:
-        with suppress(BlockingIOError):  # If the buffer is full, the thread wakes up anyway.
+        with suppress(BlockingIOError):  # If the buffer is full, the thread will wake up anyway.
             self._rousing.send(b".")
 
     def _run(self) -> None:
@@ -107,10 +109,10 @@ class Notices:
                 self._roused.close()
 
     def _keep(self) -> None:
-        # A series of failures is logged once, and so is its end.
+        # For a series of failures, only the first failure and the recovery are logged.
         try:
             postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
-        except ImportError:  # Opening the accounts reports it.
+        except ImportError:  # The error is reported when the accounts are opened.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0
         while not self._stopping.is_set():
@@ -130,7 +132,7 @@ class Notices:
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
-        # Listeners may have missed notices, so they are called.
+        # Listeners are called because they may have missed notices.
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
         connection.add_notify_handler(lambda notice: self._take(notice.payload))
         connection.execute(f'LISTEN "{channel}"')

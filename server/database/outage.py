@@ -20,7 +20,7 @@ class ReadOnlyError(Exception):
 class Outage:
     """Record of whether a database can be used. Thread-safe."""
 
-    # `trial` tests the database. `name` is for the log; with "", nothing is logged.
+    # `trial` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
         self._trial, self._name = trial, name
@@ -40,7 +40,9 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record an outage, or that writes fail, and test the database until it works again."""
+        """Record that the database is away or, if `read_only` is set, that it rejects writes. Then test it
+        until it works again.
+        """
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -50,7 +52,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        # The database is no longer used.
+        # This is called when the database is no longer used.
         with self._lock:
             self._trying = self._away = False
 

@@ -23,7 +23,7 @@ class NoConnectionLeftError(TimeoutError):
 
 
 class Pool(Generic[C]):
-    """Pool of at most `size` connections, of which the last one used is reused first."""
+    """Pool of at most `size` connections. The most recently used connection is reused first."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Create an empty pool. `connect` and `is_usable` receive how many seconds they may take."""
+        """Create an empty pool. `connect` and `is_usable` are told how many seconds they may take."""
         # `is_idle` is False for a connection with an open transaction.
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -61,13 +61,13 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        # Connections in use are closed by `lend`.
+        # `lend` closes the connections that are in use.
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        # Called in a forked process: the connections belong to its parent.
+        # This is called in a forked process, where the connections belong to the parent.
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 

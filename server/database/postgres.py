@@ -1,6 +1,7 @@
 """Database engine for PostgreSQL, with a timeout for each response."""
-# Without timeouts, a server that hangs would block the site: writes hold the write lock while they wait for
-# the event log, and reads of accounts occupy threads. During an outage, only one thread contacts the server.
+# Without timeouts, a server that hangs would block the site, because writes hold the write lock while they
+# wait for the event log, and reads of accounts occupy threads. During an outage, only one thread contacts the
+# server.
 
 import logging
 import os
@@ -25,15 +26,15 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # how long the server may send nothing
-RECENT_RESPONSE_S = 1.0  # After a response this recent, timeouts are at least this long.
-IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer.
+RESPONSE_TIMEOUT_S = 3.0  # how long to wait for the server to send something
+RECENT_RESPONSE_S = 1.0  # If the server responded this recently, timeouts are at least this long.
+IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
 READ_ONLY = "25006"  # SQLSTATE
-_SCHEMA_LOCK = 0x71756972650001  # of the advisory lock for creating tables
+_SCHEMA_LOCK = 0x71756972650001  # number of the advisory lock for creating tables
 # connect_timeout is in seconds, tcp_user_timeout in milliseconds. Without the encoding, psycopg may return
 # bytes.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-_READY_NONE = 0  # psycopg's value while no data arrives, every 0.1 s
+_READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arrives
 
 
 class SilentError(OperationalError, TimeoutError):
@@ -73,7 +74,7 @@ def require_writable(connection: BoundedConnection) -> None:
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """Let psycopg's generator raise SilentError if no data arrives for `silent_s` seconds."""
+    """Wrap psycopg's generator so that it raises SilentError if no data arrives for `silent_s` seconds."""
     last = monotonic()
     try:
         awaited = next(gen)
@@ -115,10 +116,11 @@ class Postgres:
 
     def _begin_process(self) -> None:
         self._answered_at = 0.0
-        self._late: list[Future[BoundedConnection]] = []  # connections that came too late for their callers
+        # connections that were made too late for their callers
+        self._late: list[Future[BoundedConnection]] = []
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
-        self._process = os.getpid()  # Last, because other threads check it without the lock.
+        self._process = os.getpid()  # This comes last, because other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
@@ -155,7 +157,7 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: use a connection. Waits up to `seconds`, or longer if the server responded
+        """Context manager: use a connection. Waits up to `seconds`, or longer if the server has responded
         recently.
         """
         if self._process != os.getpid():
@@ -182,7 +184,7 @@ class Postgres:
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
-        if error.sqlstate == READ_ONLY:  # After a failover, it may be another server.
+        if error.sqlstate == READ_ONLY:  # After a failover, a new connection may reach a different server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
@@ -200,12 +202,12 @@ class Postgres:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # A new one may reach a writable server.
+                connection.close()  # A new connection may reach a writable server.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
         """Connect in another thread, for up to `seconds`. Raises psycopg.Error."""
-        # A later caller gets a connection that comes too late.
+        # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()
         except IndexError:
@@ -265,7 +267,7 @@ def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
-        if not poll.poll(0):  # Unrequested data: the server closes the connection.
+        if not poll.poll(0):  # Unrequested data usually means that the server is closing the connection.
             return True
     connection.silent_s = seconds
     try:
@@ -282,7 +284,8 @@ def _is_idle(connection: BoundedConnection) -> bool:
 
 
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
-    # The lock comes before the transaction, which would not see tables that were created while it waited.
+    # The lock is taken before the transaction begins, because the transaction would not see tables that were
+    # created while it waited for the lock.
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):
         with connection.transaction():

@@ -1,5 +1,5 @@
 """Fair queue of the machines that push to one git remote, if they share PostgreSQL."""
-# Only for fairness: without PostgreSQL, pushes don't wait.
+# The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time
 from collections.abc import Iterator
@@ -9,16 +9,16 @@ from typing import Any
 
 from server.database.address import is_postgres
 
-LOCK_TIMEOUT_S = 5.0  # how long a process waits for others
-# PostgreSQL closes idle sessions after this time, which frees the lock of a machine without power.
+LOCK_TIMEOUT_S = 5.0  # how long a process waits for other processes
+# PostgreSQL closes idle sessions after this time, which frees the lock of a machine that has lost power.
 SESSION_TIMEOUT_S = 20.0
 BACKOFF_S = 10.0  # After an error, the queue is skipped for this long.
-# Several sites may use one database, in different schemas.
+# Multiple sites can use one database, in different schemas.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue of the machines of a site, by the URL of its accounts. Not thread-safe."""
+    """Queue of a site's machines. It uses the accounts database, which is at `url`. Not thread-safe."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)

@@ -16,22 +16,22 @@ from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
 DAMAGED_SUFFIX = ".damaged"  # added to the name of a damaged file
-# The file can't be written, but perhaps read.
+# Errors after which the file can't be written, but can perhaps still be read.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-# A smaller index of the write-ahead log (-shm) was truncated, because the disk is full.
+# If the index of the write-ahead log (-shm) is smaller, it was truncated because the disk is full.
 _MIN_INDEX_BYTES = 32_768
-# Errors for tables of another version of Bifolio.
+# Errors caused by tables of a different version of Bifolio.
 _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Engine for tables in an SQLite file, whose path `prepare` returns. With `replaced`, a damaged or
-    deleted file is replaced by a new one.
+    """Engine for tables in an SQLite file, whose path `prepare` returns. If `replaced` is set, a damaged or
+    deleted file is replaced with a new one.
     """
 
     # Without `replaced`, the engine keeps using the file that it opened first.
 
-    is_read_only = False  # Each write raises an error if the file can't be written.
+    is_read_only = False  # If the file can't be written, each write raises an error instead.
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        # The file was deleted, or the connections belong to the parent process.
+        # Close connections if the file was deleted, or abandon them if they belong to the parent process.
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -153,7 +153,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that can't be written at present, for one transaction."""
+    """Connection for a single transaction to a file that can't be written at the moment."""
 
     reason = ""
 
@@ -164,8 +164,8 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
     """Open a database for reading without creating its -wal and -shm files."""
-    # The disk may be full. A log without an index is read under an exclusive lock. Without a log, the file is
-    # complete.
+    # The disk may be full. A log without an index is read under an exclusive lock. If there is no log, the
+    # database file is complete.
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
     mode = "immutable=1" if not has_log else "mode=ro" if has_index else "mode=rw"
@@ -192,7 +192,7 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable write-ahead logging, with a write to disk at each commit."""
+    """Enable write-ahead logging, and write to disk at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -223,7 +223,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detector for writes to a database file by other connections, in microseconds."""
+    """Detects writes to a database file by other connections. A check takes microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine

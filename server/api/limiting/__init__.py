@@ -1,1 +1,1 @@
-"""Rate limits, which count a client's requests to all workers and machines together."""
+"""Rate limits, which count each client's requests across all workers and machines."""

@@ -10,7 +10,7 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """A rate limit such as `100 per minute`, for each IPv4 address or IPv6 network of one customer."""
+    """A rate limit such as `100 per minute`, applied to each IPv4 address or IPv6 /64 network."""
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table

@@ -1,7 +1,7 @@
-"""Rate limits that several machines share through a store, such as Redis.
+"""Rate limits that multiple machines share through a store, such as Redis.
 
-Requests never wait for the store: each machine counts in memory, and one process exchanges counts with the
-store twice a second.
+Requests never wait for the store: each machine counts in memory, and one of its processes exchanges counts
+with the store twice a second.
 """
 
 import logging
@@ -25,18 +25,20 @@ log = logging.getLogger("bifolio")
 # A client's count is sent after it has grown by 1/16 of the limit, so clients with few requests cause no load
 # on the store.
 EXCHANGES_PER_LIMIT = 16
-# `api.rate_store` is `memory`, a URL, or `env:` and an environment variable.
+# `api.rate_store` is `memory`, a URL, or `env:` followed by the name of an environment variable.
 MEMORY, ENVIRONMENT = "memory", "env:"
 BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Return whether several machines share a rate limit through a store."""
+    """Return whether multiple machines share a rate limit through a store."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the store is Redis, but its Python package or its URL is missing."""
+    """Raise SetupError if the store is Redis, but the Python package is missing or the URL is missing or
+    invalid.
+    """
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -101,7 +103,9 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of clients with at least `least` unsent requests, and take over the store's totals."""
+    """Send the counts of clients with at least `least` unsent requests, and adopt the totals that the store
+    returns.
+    """
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
@@ -113,7 +117,7 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    # An environment variable allows the URL to contain a password.
+    # An environment variable allows the URL to contain a password, which must not be in site.yaml.
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")
     return written

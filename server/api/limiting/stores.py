@@ -1,4 +1,4 @@
-"""Stores (PostgreSQL, Redis or Valkey) that add up each client's requests to all machines."""
+"""Stores (PostgreSQL, Redis or Valkey) that add up each client's requests across all machines."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-# By client id: the number of requests in the current window, and the seconds until it ends.
+# For each client id: the number of requests in the current window, and the seconds until the window ends.
 Totals = Mapping[bytes, tuple[int, float]]
 
 
@@ -42,7 +42,7 @@ class Store(Protocol):
 
 
 class PostgresStore:
-    """A store in the accounts database, as a table."""
+    """A store that uses a table in the accounts database."""
 
     def __init__(self, postgres: Any, url: str) -> None:
         self._postgres, self._url = postgres, url

@@ -1,7 +1,7 @@
 """Table of each client's number of requests, in memory that all workers share.
 
-The table has a fixed size. If a client's slots are all in use, it replaces the client with the fewest
-requests.
+The table has a fixed size. If all slots that a client could use are taken, it replaces an expired client or,
+if there is none, the client with the fewest requests.
 """
 
 import mmap
@@ -19,14 +19,14 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A client's id, and the number of its requests that were not sent to the store."""
+    """A client's id, and the number of its requests that have not been sent to the store yet."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """Request counts for each client, shared by all workers. Must be created before the fork. Thread-safe."""
+    """Request counts for each client, shared by all workers. Must be created before forking. Thread-safe."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))

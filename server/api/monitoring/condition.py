@@ -1,4 +1,4 @@
-"""The condition of a server: the status of its parts, and the amount of waiting work."""
+"""The condition of a server: the status of each part, and the amount of waiting work."""
 
 import time
 from collections import Counter
@@ -33,7 +33,7 @@ class Condition:
     commits: int  # writes that are waiting to be committed
     events: str
     last_event: int
-    # by webhook, the number of waiting deliveries
+    # number of waiting deliveries for each webhook
     deliveries: Mapping[str, int]
     media: str  # READY_STATUS if the site has no bucket
     remote: RemoteStatus | None  # None if the site follows no git remote
@@ -41,12 +41,12 @@ class Condition:
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the server has been behind the git remote."""
+        """Return how many seconds the server has been behind the git remote."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. If `all_of_it`, it includes branches, failure reasons and
+        """Return the JSON for `/_health/ready`. If `all_of_it` is set, include branches, failure reasons and
         file paths.
         """
         return {
@@ -62,7 +62,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the condition of a site's server. This may wait for a database server."""
+    """Return the condition of a site's server. This may have to wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -104,7 +104,7 @@ def _push(found: Backlog, *, all_of_it: bool) -> Mapping[str, Any]:
 
 def _condition_of_accounts(site: Site, identities: Identities) -> str:
     if not site.state.settings.accounts:
-        # If the site's folder is missing, no file may be created in its place.
+        # If the site's folder is missing, don't create a file in its place.
         is_ready = not site.folder.is_gone() and is_sound(database_file(site.root))
         return READY_STATUS if is_ready else AWAY_STATUS
     with suppress(ApiError):

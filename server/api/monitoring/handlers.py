@@ -40,7 +40,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         longest, found = _longest_lag(), look()
         may = False
         if found.remote or found.push:
-            # If the caller is unknown, respond as to the public.
+            # A caller who can't be identified gets the same response as the public.
             with suppress(ApiError):
                 may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest

@@ -32,7 +32,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        # The metrics are known only after they have been collected.
+        # Which metrics there are is only known after collecting them.
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -47,7 +47,7 @@ class Metrics(Collector):
 
     def _content(self) -> list[Metric]:
         state = self._site.state
-        # These metrics read all documents, so they are computed once for each state.
+        # Computing these metrics reads all documents, so it is done only once for each state of the site.
         if self._of_state[0] is not state:
             self._of_state = (state, [_of_documents(self._site), _of_state(self._site)])
         return self._of_state[1]

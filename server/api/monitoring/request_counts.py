@@ -1,6 +1,6 @@
 """Counters of requests and durations, in memory that all workers share.
 
-Each worker writes to its own slot. The worker that replaces it adds to the same slot.
+Each worker writes to its own slot. A worker that replaces another one continues with the same slot.
 """
 
 import mmap
@@ -30,12 +30,12 @@ STATUSES = (
     0,  # for responses with any other status
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # Workers with higher numbers share slots.
+MAX_WORKERS = 64  # Workers with higher numbers share a slot with another worker.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
 _PROCESS, _CACHED, _HEAD = 0, 1, 2  # positions in a slot
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-# After the counts, a slot contains for each route the histogram of durations and their sum in microseconds.
+# After the counts, a slot contains a histogram of durations and their sum in microseconds for each route.
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
@@ -52,8 +52,8 @@ class Durations:
 
 
 class RequestCounts:
-    """Requests and their durations, counted by all workers. Create it before the fork, and call `enter` after
-    it.
+    """Requests and their durations, counted by all workers. Create it before forking, and call `enter` in
+    each worker.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations for each route that was requested."""
+        """Yield the durations for each route that has been requested."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -118,12 +118,12 @@ class RequestCounts:
 # --- observer -------------------------------------------------------------------------------------
 
 BEGAN, REQUEST = "bifolio.began", "bifolio.request"
-CACHE_REPORT_INTERVAL_S = 1.0  # How often each process stores the size of its caches.
+CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its caches.
 
 
 class Observer:
-    """Counts the requests of a process, and optionally logs them. `kept` returns the size of its caches in
-    bytes.
+    """Counts the requests of a process, and optionally logs them. `kept` returns the size of the process's
+    caches in bytes.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The server's log with one JSON object in each line (`bifolio serve --log json`)."""
+"""The server's log with one JSON object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -22,10 +22,10 @@ from server.site.site import State
 
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Longer paths and query strings are truncated.
-# Queries to these routes are not logged, because they may contain a key.
+# The query strings of requests to these routes are not logged, because they may contain a key.
 SECRET_ROUTES = ("studio", "users")
-# Query parameters with secrets, in lower case without `_` and `-`. They are masked for all paths, because a
-# client may send a secret to a wrong path.
+# Query parameters that contain secrets, in lower case without `_` and `-`. They are masked on all paths,
+# because a client may send a secret to the wrong path.
 SECRET_PARAMETERS = frozenset(
     {
         "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
@@ -39,25 +39,27 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write a JSON object as one line to standard output, in a single system call so that lines never mix."""
+    """Write a JSON object as one line to standard output, in a single system call so that lines never get
+    mixed up.
+    """
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
-    with suppress(OSError):  # Requests must succeed even if the program that reads the log has ended.
+    with suppress(OSError):  # Requests must succeed even if the program that reads the log has exited.
         os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
 
 
 def request_id(asked: str) -> str:
-    """Return the id from a request's header if it is valid, or else a new one."""
+    """Return the id in the request's header if it is valid, or else a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that this thread is handling, or "" after the request."""
+    """Set the id of the request that this thread is handling. After the request, set it to ""."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is the `time.perf_counter()` of its arrival."""
+    """Log a completed request. `began` is the value of `time.perf_counter()` when it arrived."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,

@@ -26,7 +26,9 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Describe an operation in OpenAPI for a caller. Returns None if it is hidden or not permitted."""
+    """Describe an operation in OpenAPI for a caller. Returns None if the operation is hidden or not
+    permitted.
+    """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
@@ -63,7 +65,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Set `drafts_only` if the caller may use the operation only on drafts."""
+    """Set `drafts_only` if the caller is allowed to use the operation only on drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience

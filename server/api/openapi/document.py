@@ -1,4 +1,6 @@
-"""The OpenAPI document for one site and one caller. It contains only operations that the caller may use."""
+"""The OpenAPI document for one site and one caller. It contains only operations that the caller is allowed to
+use.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -64,7 +66,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the operations of an area that the caller may use to `paths`."""
+    """Add to `paths` those operations of an area that the caller is allowed to use."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -120,7 +122,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
         if isinstance(item, list):
             stack.extend(item)
             continue
-        # Examples and enumerations are skipped: they contain data that may look like a reference.
+        # Examples and enumerations are skipped, because they contain data that may look like a reference.
         for key, held in item.items() if isinstance(item, dict) else ():
             if key == "properties":  # Its keys are names of attributes.
                 stack.extend(held.values())

@@ -1,6 +1,6 @@
 """OpenAPI descriptions of parameters in queries, paths and headers.
 
-Nested filters can't be described exactly, because `deepObject` is undefined for nested objects.
+Nested filters can't be described exactly, because OpenAPI does not define `deepObject` for nested objects.
 """
 
 import json
@@ -242,7 +242,7 @@ def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
     """Return examples for a content type: a `plain` and a `populated` document, and the `input` that creates
     one.
 
-    Only documents that the public may read are used, even if the caller may read more.
+    Only documents that the public is allowed to read are used, even if the caller is allowed to read more.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -306,7 +306,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example of a request body that is generated from the schema, or {} if none is valid."""
+    """Return an example request body generated from the schema, or {} if no valid one can be generated."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -316,7 +316,9 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with valid values of scalar attributes, or None if a required one is missing."""
+    """Return a request body with valid values of scalar attributes, or None if a required attribute has no
+    valid value.
+    """
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -329,7 +331,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Adapt an attribute's value for a request body. A `uid` gets a suffix, because uids are unique."""
+    """Adapt an attribute's value for a request body. A `uid` gets a suffix, because uids must be unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -28,7 +28,7 @@ _POLICY = (
 
 def bind(handles: Handlers) -> None:
     """Register the handlers for the OpenAPI document and its page."""
-    # The cache saves almost all of the 22 ms for a request: a repeated request takes 0.2 ms.
+    # The cache reduces the time for a repeated request from 22 ms to 0.2 ms.
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @handles("openapi")
@@ -47,7 +47,7 @@ def bind(handles: Handlers) -> None:
 
     @handles("docsPageWithSlash")
     def page_with_slash() -> BaseResponse:
-        return redirect("../docs")  # With the slash, relative URLs would be wrong.
+        return redirect("../docs")  # With the trailing slash, the page's relative URLs would be wrong.
 
     @handles("docsFile")
     def part(name: str) -> Response:

@@ -110,7 +110,7 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
-# Clients may send back a document from a populated response. Keys except documentId are ignored.
+# Clients may send back a document from a populated response. Only its documentId is used.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
@@ -125,7 +125,7 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a request body: all targets, or changes such as `connect`."""
+    """Return the schema for a relation in a request body: all targets, or only changes such as `connect`."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
@@ -197,7 +197,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself: its documentId, or whether it is empty."""
+    """Return the schema for a filter on a relation itself, by its documentId or by whether it is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

@@ -1,6 +1,6 @@
 """JSON Schemas for content types and components in responses, request bodies and filters.
 
-Relations to types that the caller may not find are omitted.
+Relations to types that the caller has no permission to find are omitted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -64,15 +64,15 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the types that an attribute can refer to. For relations, types that the caller may not find
-        are omitted.
+        """Return the types that an attribute can refer to. For relations, types that the caller has no
+        permission to find are omitted.
         """
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
-        """Return the attributes of a type that the caller may populate."""
+        """Return the attributes of a type that the caller is allowed to populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
@@ -132,8 +132,8 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema for a document or component in a request body. If `whole`, required attributes
-        are required.
+        """Return the schema for a document or component in a request body. If `whole` is set, required
+        attributes must be present.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]

@@ -17,7 +17,7 @@ _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# The years 1 to 9999 as Unix times in milliseconds.
+# The range of Unix times in milliseconds for the years 1 to 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # By attribute type.

@@ -41,7 +41,7 @@ def or_null(schema: JsonSchema) -> JsonSchema:
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object with exactly these properties. They are required, except for
+    """Return the schema for an object with exactly these properties. All are required, except those in
     `optional`.
     """
     return {
@@ -61,7 +61,7 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Describe a response. If `tagged`, it has an ETag header, unless it contains only a draft's ids."""
+    """Describe a response. If `tagged`, it has an ETag header, unless it contains only the ids of a draft."""
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}

@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: operations, and areas, which group them."""
+"""Data classes for the table of operations: operations, and the areas that group them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,19 +13,19 @@ from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
 
-# Regular expressions for path variables. They exclude words such as `count`, which other operations have at
-# the same place in their paths.
+# Regular expressions for path variables. They exclude words such as `count` that are part of another
+# operation's path in the same position.
 CONVERTERS: Mapping[str, str] = {
     "": r"[^/]+",
     "path": r"[^/].*?",
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# Names of handler arguments for path variables, if not the variable's name in snake case.
+# Handler arguments for path variables, where the argument is not simply the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
-# Whether a write becomes a git commit. "maybe": if `git.commit` is set or the write is to a branch.
+# Whether a write becomes a git commit. "maybe": only if `git.commit` is set or the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
 
 
@@ -49,8 +49,8 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller for whom the OpenAPI document is made, and the content type that is described (`view`), if
-    any.
+    """The caller for whom the OpenAPI document is generated, and the content type that is described (`view`),
+    if any.
     """
 
     actor: Actor
@@ -69,13 +69,15 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Return whether the caller may request dry runs, which reveal file paths (`source.read`)."""
+        """Return whether the caller is allowed to request dry runs. They reveal file paths, so they require
+        `source.read`.
+        """
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation, without what other columns of the table imply."""
+    """The OpenAPI description of an operation, except for what follows from other columns of the table."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -92,12 +94,13 @@ class Operation:
       (CONVERTERS)
     - `permission`: the minimum; handlers may require more
     - `docs`: the OpenAPI description, or the reason why there is none
-    - `max_body`: in bytes, or None for the upload limit; SMALL_BODY_BYTES without permission
-    - `runs_inline`: `entrance` handles the operation, without Flask or a thread pool
-    - `waits`: may wait long for another process, so it runs in a separate thread pool
-    - `branch`, `dry_run`: supports this parameter
-    - `slash`: the path may end with a slash
-    - `always_fails`: always returns an error with advice, and is not listed in `Allow`
+    - `max_body`: the limit in bytes, or None for the upload limit; without permission, the limit is
+      SMALL_BODY_BYTES
+    - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
+    - `waits`: whether it may wait a long time for another process, so it runs in a separate thread pool
+    - `branch`, `dry_run`: whether it supports this parameter
+    - `slash`: whether the path may end with a slash
+    - `always_fails`: whether it always returns an error with advice, and is not listed in `Allow`
     - `kind`: collection types or single types
     """
 
@@ -131,18 +134,19 @@ class Operation:
 @dataclass(frozen=True, slots=True)
 class Area:
     """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix belong to
-    it.
+    it, too.
 
     - `name`: for metrics
     - `parts`: the path prefixes: the first segment, or `api/` and the second segment; a hyphen at the end
       matches any continuation
-    - `takes_at`: reads support the parameter `at`, which selects a past commit
-    - `varies_by_commit`: responses depend on the served commit, and have the header `Bifolio-Commit`
-    - `uses_current_settings`: responses for past commits depend on current settings, so they are never
-      immutable
-    - `ignores_served_commit`: always uses the current state of the repository
-    - `may_query_accounts`: may wait for the accounts database even without credentials
-    - `writes_site`: writes change files, so a server for a past commit rejects them
+    - `takes_at`: whether reads support the parameter `at`, which selects a past commit
+    - `varies_by_commit`: whether responses depend on the served commit, and have the header `Bifolio-Commit`
+    - `uses_current_settings`: whether responses for past commits depend on current settings, so they are
+      never immutable
+    - `ignores_served_commit`: whether it always uses the current state of the repository, even if the server
+      serves a past commit
+    - `may_query_accounts`: whether it may wait for the accounts database even without credentials
+    - `writes_site`: whether writes change files, so a server for a past commit rejects them
     """
 
     name: str

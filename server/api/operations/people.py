@@ -52,7 +52,7 @@ EMAIL: Mapping[str, int] = {"email": 1}
 # Regular expressions for text fields.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _NO_INVISIBLE = (
-    # Joiners are invisible characters that are allowed between letters, which this pattern can't express.
+    # Joiners are invisible characters that are allowed between letters, but this pattern can't express that.
     f"^[^{INVISIBLE_CHARS}]*$"
 )
 _EXAMPLES = {
@@ -80,7 +80,9 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Describe a request body with a form. All fields are required, and only registration forbids others."""
+    """Describe a request body with a form. All fields are required, and only registration rejects additional
+    ones.
+    """
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
@@ -93,7 +95,9 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Describe a request body that creates or changes a user. If `whole`, required fields must be present."""
+    """Describe a request body that creates or changes a user. If `whole` is set, required fields must be
+    present.
+    """
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

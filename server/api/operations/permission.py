@@ -1,6 +1,6 @@
-"""Permission checks for operations. Each takes the actor, the schema and the content type in the path.
+"""Permission checks for operations. Each check takes the actor, the schema and the content type in the path.
 
-They cover the minimum permission. Handlers check further permissions.
+They check only the minimum permission; handlers may check further permissions.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """A check for the permissions for all given actions on a subject."""
+    """A check that the actor has permission for all given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -35,9 +35,10 @@ def may(subject: str, *actions: str) -> May:
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """A check for the permission for an action on the content type in the path.
+    """A check that the actor has permission for an action on the content type in the path.
 
-    If `drafts`, permission for the type's drafts is enough. If `needs_drafts`, types without drafts fail.
+    If `drafts` is set, permission for the type's drafts is enough. If `needs_drafts` is set, types without
+    drafts fail the check.
     """
 
     action: str
@@ -68,14 +69,14 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor may find at least one content type or media files."""
+    """Return whether the actor has permission to find media files or at least one content type."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor may see presence for at least one content type."""
+    """Return whether the actor is allowed to see presence for at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

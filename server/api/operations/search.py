@@ -1,4 +1,4 @@
-"""The operations `/search` (docs/search.md) and `/overview`, across all content types."""
+"""The operations `/search` (docs/search.md) and `/overview`, which cover all content types."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -206,7 +206,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            # Anyone may send this, but the handler requires a valid signature.
+            # Anyone is allowed to send this request, but the handler requires a valid signature.
             "gitHook", "POST", "/git/hook", anyone,
             Docs(
                 "Receive a signed push webhook from the git host",

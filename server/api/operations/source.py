@@ -1,4 +1,6 @@
-"""Operations under `/source` and `/problems`: documents' files and their problems (docs/files.md)."""
+"""Operations under `/source` and `/problems`: the files of documents, and problems in these files
+(docs/files.md).
+"""
 
 from server.api.operations.history import PAGES, TYPE
 from server.api.operations.json_schema import (

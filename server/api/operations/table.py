@@ -52,7 +52,7 @@ AREAS = (
     site.START,
     site.STUDIO,
 )
-NOWHERE = Area("other", parts=(), operations=())  # the area of all other paths
+NOWHERE = Area("other", parts=(), operations=())  # the area of all remaining paths
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in AREAS for operation in area.operations)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
 # Values of the label `route` in metrics.
@@ -91,7 +91,7 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the HTTP methods that a path supports, in the order of the `Allow` header, or () if it is
+    """Return the HTTP methods that a path supports, in the order of the `Allow` header, or () if the path is
     unknown.
     """
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}

@@ -83,7 +83,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # Neither the response nor its time may reveal whether the account exists.
+        # Neither the response nor its timing may reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
@@ -94,7 +94,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # The code was sent to the address, so it confirms the address, too.
+        # The code was sent to the email address, so using the code confirms the address, too.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))

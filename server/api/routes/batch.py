@@ -1,4 +1,4 @@
-"""Handler for POST /batch, which applies all of several writes or none (docs/batch.md)."""
+"""Handler for POST /batch, which applies either all of the given writes or none of them (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,7 +101,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    # A generator, so that each operation is parsed after the earlier ones have been handled.
+    # This is a generator, so that each operation is parsed after the earlier ones have been handled.
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -143,8 +143,8 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the content type and the document id for the path of an operation.
 
-    Raises ForbiddenError if the caller may not use the type, and ValidationError if the path does not support
-    the verb.
+    Raises ForbiddenError if the caller is not allowed to use the type, and ValidationError if the path does
+    not support the verb.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -159,7 +159,7 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
         raise ValidationError(
             f"A batch can't write to {path}: {why or 'it is not the path of a content type'}"
         )
-    # Permission comes first, so that no other error reveals anything about the type.
+    # The permission is checked first, so that other errors don't reveal anything about the type.
     type_, document_id = found
     if not _may_use(caller, type_):
         raise ForbiddenError()

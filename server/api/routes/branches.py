@@ -101,7 +101,7 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a request body into the target branch ("" for the served one), the commit message and the
+    """Parse a request body into the target branch ("" for the served branch), the commit message and the
     resolution of conflicts. Raises ValidationError.
     """
     body = {} if body is None else body

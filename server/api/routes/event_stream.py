@@ -26,7 +26,8 @@ def wants_stream(request: Request) -> bool:
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return an event stream that starts after `Last-Event-ID`, after `since`, or with the next event.
+    """Return an event stream that starts after the event in `Last-Event-ID`, after `since`, or with the next
+    event.
 
     Raises BusyError if too many streams are open, in total or for this client.
     """
@@ -34,8 +35,8 @@ def stream(
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # Without configured proxies, a loopback address may still be a proxy with many clients, so the limit for
-    # each client does not apply.
+    # Without configured proxies, a loopback address may still be a proxy with many clients, so the per-client
+    # limit does not apply to it.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

@@ -1,4 +1,4 @@
-"""Handler for `POST /git/hook`, which git hosts such as GitHub call after a push, with a signature.
+"""Handler for `POST /git/hook`, which git hosts such as GitHub call with a signed request after a push.
 
 A request only triggers a fetch from the configured remote, so a forged request could do no harm.
 """
@@ -27,8 +27,8 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header: a prefix and the HMAC-SHA-256 of the body in hexadecimal or, if `plain`,
-    the secret itself.
+    """A kind of signature header. Its value is a prefix and the HMAC-SHA-256 of the body in hexadecimal or,
+    if `plain` is set, the secret itself.
     """
 
     header: str
@@ -36,17 +36,19 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Return whether a header is correct for the secret and the body, in constant time."""
+        """Return whether a header's value is correct for the secret and the body. The comparison takes
+        constant time.
+        """
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# Only the first of these headers that a request has is checked. GitHub also sends X-Hub-Signature, with an
-# older hash.
+# If a request has more than one of these headers, only the first in this order is checked. GitHub also sends
+# X-Hub-Signature, with an older hash.
 SCHEMES = (
-    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, and also Gitea and Forgejo
+    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
     Scheme("X-Gitea-Signature"),
     Scheme("X-Gogs-Signature"),
@@ -70,7 +72,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. It tells other machines about a pushed commit through `notices`."""
+    """Register the handler. It uses `notices` to tell other machines about a pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -111,7 +113,9 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch and its commit ("" if unknown). Yields nothing for other notifications."""
+    """Yield each pushed branch and its commit ("" if unknown). For notifications about anything else, yield
+    nothing.
+    """
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

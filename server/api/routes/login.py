@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # "httpOnly": the client requests the cookie
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # the value "httpOnly" requests the cookie
 MAX_AGENT_CHARS = 1024
-# Find the browser or system in a User-Agent header. The first match counts.
+# Regular expressions that find the browser or operating system in a User-Agent header. The first match wins.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -67,18 +67,18 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for a user name or email address, known or not."""
+    """Return a login attempt for a user name or email address, whether or not it belongs to a user."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for a user or, if there is none, for the identifier."""
+    """Return a login attempt for a user or, if `user` is None, for the identifier."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count a login attempt, and return the keys it was counted under. Raises RateLimitError."""
+    """Count a login attempt, and return the keys under which it was counted. Raises RateLimitError."""
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))

@@ -1,4 +1,6 @@
-"""Handlers for `/presence`: who is viewing or editing a document. This is only kept in memory."""
+"""Handlers for `/presence`, which shows who is viewing or editing a document. Presence is kept only in
+memory.
+"""
 
 import re
 from collections.abc import Mapping

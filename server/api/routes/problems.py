@@ -101,7 +101,7 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Return whether a value of a fix is null. Only `before` may be omitted."""
+    """Return whether a value in a fix is null. Only `before` can be omitted."""
     if not isinstance(given, dict) or given.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in given)

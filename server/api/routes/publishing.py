@@ -28,8 +28,8 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return cached texts, or make them. Only one request at a time does this, so feeds can't overload
-        the server.
+        """Return cached texts, or generate them. Only one request at a time generates texts, so that feeds
+        can't overload the server.
         """
         state = state_of(request)
         texts = cache.of(state).get(key)

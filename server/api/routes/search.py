@@ -1,4 +1,6 @@
-"""Handler for GET /search, a ranked search in all documents that the caller may find (docs/search.md)."""
+"""Handler for GET /search, a ranked search across all documents the caller has permission to find
+(docs/search.md).
+"""
 
 from flask import Response, request
 

@@ -1,4 +1,4 @@
-"""Handler for GET /, an overview of the content that the caller may find, as HTML or JSON."""
+"""Handler for GET /, an overview of the content that the caller has permission to find, as HTML or JSON."""
 
 import re
 from base64 import b64encode
@@ -21,7 +21,7 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-MAX_EXAMPLE_DOCUMENTS = 20  # Documents of each type in which examples are searched.
+MAX_EXAMPLE_DOCUMENTS = 20  # How many documents of each type are searched for examples.
 FILTERED_TYPES = (
     "enumeration",
     "string",
@@ -29,9 +29,9 @@ FILTERED_TYPES = (
     "boolean",
     "integer",
     "date",
-)  # for example filters, the most suitable first
+)  # the attribute types to use in example filters, most suitable first
 MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
-MAX_SHORT_WORD_CHARS = 3  # Words of up to this length are not used as examples.
+MAX_SHORT_WORD_CHARS = 3  # Words with at most this many characters are not used as examples.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries with values of the documents: a filter, and a populated relation."""
+    """Return up to two example queries that match the documents: a filter, and a populated relation."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )

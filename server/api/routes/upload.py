@@ -147,9 +147,10 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the form in the request, save its files in `folder`, and yield files and fields.
+    """Context manager: parse the form in the request, save its files in `folder`, and yield the files and the
+    fields.
 
-    On exit, remaining files are deleted. Raises StorageError.
+    Files that are left in `folder` on exit are deleted. Raises StorageError.
     """
     with ExitStack() as stack:
 

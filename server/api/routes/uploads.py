@@ -11,8 +11,8 @@ from server.documents.ids import compose
 from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
-FILE_MAX_AGE_S = 3600  # how long clients may cache a file
-# Shorter than the validity of the signed URL in the redirect.
+FILE_MAX_AGE_S = 3600  # how long clients are allowed to cache a file
+# Shorter than the time for which the signed URL in the redirect is valid.
 REDIRECT_MAX_AGE_S = 300
 
 
@@ -24,7 +24,7 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        # Shared caches may store the file only if the public may currently read it.
+        # Shared caches may store the file only if it belongs to the served state.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
             response.cache_control.private = True

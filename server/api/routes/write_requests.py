@@ -1,6 +1,7 @@
 """Helpers for handlers of writes: branches, dry runs, undo, commit messages and responses.
 
-A dry run is a query parameter, because servers may ignore a `Prefer` header (RFC 7240), and would then write.
+A dry run is requested by a query parameter, because servers are allowed to ignore a `Prefer` header (RFC
+7240), and would then carry out the write.
 """
 
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # values of the header `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-# Statuses of successful writes; 200 for other verbs.
+# Statuses of successful writes. The other verbs have the status 200.
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
@@ -33,7 +34,7 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """Make the request use the state of the branch in its parameter `branch`, if any.
+    """Make the request use the state of the branch named by its parameter `branch`, if any.
 
     Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
     """
@@ -57,7 +58,7 @@ def open_dry_run() -> None:
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
-    # Other misspelled parameters are ignored, but a request without `dryRun` would change data.
+    # Other misspelled parameters are ignored, but ignoring a misspelled `dryRun` would change data.
     for name, value in parse_query(query).items():
         if not is_like_dry_run(name):
             continue
@@ -93,7 +94,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of one document, or to its dry run."""
+    """Return the response to a write of a single document, or to the dry run of such a write."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents

@@ -1,4 +1,4 @@
-"""Receives request bodies, in memory or in files, with limits for their size and time."""
+"""Receives request bodies, in memory or in files, with limits on their size and on the time they take."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,15 +11,15 @@ from typing import IO, Protocol
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected unread.
-SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and without permission.
+SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for callers without permission.
 MEDIUM_BODY_BYTES = 1_000_000  # Limit for text files and long lists of names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
 MAX_ALL_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all bodies in memory. Further bodies are stored in files.
 # Limit for all bodies of a process, in memory and in files.
 MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
-# Small bodies may exceed the limit by this much: one for each connection.
+# Small bodies may exceed that limit by this much, which is enough for one on each connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
-PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts.
+PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
 BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
@@ -32,7 +32,7 @@ class Exchange(Protocol):
 
 class Receiver:
     """Receives the bodies of a process's requests, on its event loop. `folder` creates the folder for large
-    ones.
+    bodies.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -41,7 +41,8 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked). If it exceeds `most`, it is incomplete.
+        """Receive a body of `length` bytes (None if chunked). If it is larger than `most` bytes, it is not
+        received completely.
 
         Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
         together are too large.
@@ -61,7 +62,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve bytes of the space that all bodies share. Raises BusyError if it is used up."""
+        """Reserve bytes of the space that all bodies share. Raises BusyError if not enough is left."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -111,7 +112,7 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive at most `most` bytes of a body, or return the error."""
+    """Receive a body until it exceeds `most` bytes. Return an error if it can't be received or stored."""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

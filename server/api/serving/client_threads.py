@@ -1,4 +1,6 @@
-"""A thread pool in which clients take turns, so one client's requests don't delay those of others."""
+"""A thread pool in which clients take turns, so that one client's requests don't delay other clients'
+requests.
+"""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -15,7 +17,9 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a queue for each client. No client can use the last `reserved` threads."""
+    """A thread pool with a queue for each client. A single client can use at most
+    `threads - reserved` threads.
+    """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -25,7 +29,7 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # threads that each client uses
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS are already waiting."""
+        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS of its calls are waiting."""
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())

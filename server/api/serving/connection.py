@@ -31,26 +31,29 @@ from server.errors import ApiError, BadRequestError, ClientGone
 
 HEAD_TIMEOUT_S = 30.0  # Maximum time for a request's head, and between two requests.
 MAX_PIPELINED_REQUESTS = 64  # Further requests are not parsed yet.
-MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more has arrived after the current request.
+MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more bytes have arrived after the current request.
 MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if more bytes of a body are unprocessed.
-MAX_DISCARDED_BYTES = 64 * 1024  # If a body that is not needed is longer, the connection is closed.
+# If a body that is not needed is longer, the connection is closed instead of reading it.
+MAX_DISCARDED_BYTES = 64 * 1024
 MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for the bytes of a chunked body that are not content.
-FREE_CHUNK_BYTES = 16  # Not counted for each chunk: its size and line ends.
+FREE_CHUNK_BYTES = 16  # For each chunk, this many bytes are not counted: its size and line ends.
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
 LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
-STALL_TIMEOUT_S = 60.0  # Maximum time in which a client reads nothing of a response.
+STALL_TIMEOUT_S = 60.0  # Maximum time for which a client may read nothing of a response.
 _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """The server of a connection. `heads` caches parsed requests without a body, by their bytes."""
+    """The server of a connection. `heads` is a cache that maps the bytes of a request without a body to its
+    environ.
+    """
 
-    # A request takes 40 µs if it is cached, instead of 50.
+    # A request that is cached takes 40 µs instead of 50.
     heads: dict[bytes, Environ]
-    buffer: memoryview  # shared, because bytes are parsed right after they are read
+    buffer: memoryview  # shared by all connections, because bytes are parsed right after they are read
     date: bytes  # the current Date header
-    retiring: bool  # whether connections close after their next response
+    retiring: bool  # whether each connection closes after its next response
 
     def opened(self, connection: "Connection") -> None:
         """Register a new connection."""
@@ -62,7 +65,7 @@ class Server(Protocol):
         """Start handling a request."""
 
     def postpone(self, connection: "Connection") -> None:
-        """Call the connection's `advance` on a later pass of the event loop."""
+        """Call the connection's `advance` in a later pass of the event loop."""
 
 
 class _RefusedError(Exception):
@@ -77,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self.name = self.address = ""  # with and without the port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # when it started to wait for the client
+        self._since = self.loop.time()  # when the connection started to wait for the client
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
@@ -85,12 +88,12 @@ class Connection(asyncio.BufferedProtocol):
         self._overhead = 0  # bytes of the current chunked body that are not content
         self._in_head = False  # whether part of a head has arrived
         self._parsed: list[Environ] = []  # requests in the bytes that were read last
-        self._receiving: Exchange | None = None  # whose body is still arriving
+        self._receiving: Exchange | None = None  # the request whose body is still arriving
         self._waiting: deque[Exchange] = deque()
         self._unparsed = b""  # read, but not parsed because the queue was full
-        self._queued_bytes = 0  # arrived after the first request in `_waiting`
+        self._queued_bytes = 0  # number of bytes that arrived after the first request in `_waiting`
         self._is_paused = False  # whether reading is paused
-        self._turn: Exchange | None = None  # whose response is being computed or sent
+        self._turn: Exchange | None = None  # the request whose response is being computed or sent
         self._advancing = self._is_postponed = False
         self._is_last = False  # whether to ignore further requests
         # Status for a rejected head, or 0. Sent after the responses to earlier requests.
@@ -111,7 +114,8 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # Shared, because asyncio calls `buffer_updated` before it reads from another connection.
+        # All connections share one buffer, because asyncio calls `buffer_updated` before it reads from
+        # another connection.
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -150,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the client reads again, and schedule the next request."""
+        """Note that the client is reading again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -248,13 +252,13 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection if it is idle. Otherwise, it will close after the next response."""
+        """Close the connection now if it is idle, or else after the next response."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
     @property
     def idle_since(self) -> float | None:
-        """Return when the connection started to wait for a request, or None if the client waits for the
+        """Return when the connection started to wait for the client, or None if the client is waiting for the
         server.
         """
         has_request = self._turn is not None or bool(self._waiting)
@@ -336,8 +340,8 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request if the client reads responses. Postpone others, so they don't delay other
-        clients.
+        """Handle the next request, unless the client has yet to read most of the previous response. Postpone
+        further requests, so they don't delay other clients.
         """
         if self._advancing or self._is_postponed:
             return
@@ -362,7 +366,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._waiting) and self._turn is None and self._drained is None and self.is_open
 
     def _leave(self) -> None:
-        """Note that the client sends nothing more, and abort an incomplete body."""
+        """Note that the client will send nothing more, and abort an incomplete body."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -378,8 +382,8 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 self._parser.feed_data(data)
                 return
-            # Other protocols are not supported, but httptools does not parse the body of such a request. The
-            # head is therefore parsed again without `Upgrade`.
+            # Other protocols are not supported, but httptools does not parse the body of a request with an
+            # `Upgrade` header. The head is therefore parsed again without that header.
             except HttpParserUpgrade as upgrade:
                 method = self._parser.get_method()
                 version = self._parser.get_http_version().encode()
@@ -414,7 +418,7 @@ class Connection(asyncio.BufferedProtocol):
             headers = (("Connection", "close"), ("Content-Type", JSON), length)
             head = encode_head("1.1", self._refusal, headers)
             self.write(b"%s%s\r\n%s" % (head.lines, self.server.date, body))
-        # Without reading on for a while, the client might not receive the response.
+        # If the server did not continue reading for a while, the client might not receive the response.
         if self._refusal or self._receiving is not None:
             self._lingers, self._since = True, self.loop.time()
             self._transport.resume_reading()
@@ -458,7 +462,7 @@ class Exchange:
         self._wake()
 
     def ignore_body(self) -> None:
-        """Discard the request body, because the response does not depend on it."""
+        """Discard the request body, because the response does not depend on the body."""
         self._ignores, self._body = True, None
 
     def complete(self) -> None:
@@ -494,7 +498,7 @@ class Exchange:
 
     @property
     def _expects(self) -> bool:
-        """Return whether the client waits for `100 Continue` before it sends the body."""
+        """Return whether the client is waiting for `100 Continue` before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
@@ -521,7 +525,9 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body follows in parts. Without Content-Length, it is chunked."""
+        """Send the head of a response whose body follows in parts. Without a Content-Length header, the body
+        is chunked.
+        """
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
             self._chunked = self._version == "1.1"
@@ -544,7 +550,7 @@ class Exchange:
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Complete a response head, and decide whether the connection closes after it."""
+        """Complete a response head, and decide whether the connection closes after the response."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):

@@ -1,4 +1,5 @@
-"""Generations of workers that are forked from one process, so that they share its memory.
+"""Generations of workers. All workers of a generation are forked from one process, so that they share its
+memory.
 
 If a change affects all of a large site, a new process loads the site and forks the next generation.
 """
@@ -23,10 +24,10 @@ from server.api.serving.supervisor import (
 )
 from server.api.serving.takeover import Offer
 
-# The server's first process does not load the site, because it could never free the memory.
+# The server's first process does not load the site, because it could never free the memory again.
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # A generation may end this much later than its workers.
+MARGIN_S = 2.0  # How much longer than its workers a generation may run.
 _NEWS = struct.Struct("=cI")  # kind of message, and number of the generation
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
@@ -36,8 +37,8 @@ RETIRE = b"r"
 class Generation:
     """A generation of workers, with pipes to and from the server's first process.
 
-    Through `leash`, the first process retires the generation (by a byte) or ends it (by closing). `news`
-    carries messages back.
+    Through `leash`, the first process retires the generation (by writing a byte) or ends it (by closing the
+    pipe). `news` carries messages to the first process.
     """
 
     number: int
@@ -45,7 +46,7 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker can handle requests. The previous generation is then retired."""
+        """Report that a worker is ready to handle requests. The previous generation is then retired."""
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
@@ -70,7 +71,8 @@ class Generations:
 
     - `ended` is called when a retired generation has ended
     - `offer` lets another server take over the port
-    - `renew` renews the lease on the site's folder, and returns the seconds until the next call or None
+    - `renew` renews the lease on the site's folder, and returns the seconds until it must be called again, or
+      None
     """
 
     def __init__(
@@ -81,11 +83,11 @@ class Generations:
         renew: Callable[[], float | None],
     ) -> None:
         self._serve, self._ended, self._offer, self._renew = serve, ended, offer, renew
-        self._leaving = False  # whether another server takes over
+        self._leaving = False  # whether another server is taking over
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
-        self._current: _Process | None = None  # handles requests
-        self._next: _Process | None = None  # is starting
+        self._current: _Process | None = None  # the generation that handles requests
+        self._next: _Process | None = None  # the generation that is starting
         self._retired: list[_Process] = []
         self._number = 0
         self._wanted = True  # whether a generation was requested
@@ -111,13 +113,13 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due. Return the seconds to wait if it is not."""
+        """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # While a generation is starting, `_hear` ignores further requests.
+        self._wanted = False  # Requests that arrive while a generation is starting have no effect.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -144,10 +146,11 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # Terminals signal all processes, but only the first process handles this and ends the others.
+            # A terminal signals all processes, but only the first process handles these signals, and it ends
+            # the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # SIGTERM may arrive before Python can run a handler. The parent would then wait forever.
+            # If SIGTERM arrived before Python could run a handler, the parent would wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()
@@ -185,7 +188,9 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation after its open requests, because another server takes over."""
+        """Retire the current generation, because another server is taking over. Open requests are finished
+        first.
+        """
         self._leaving = True
         self._offer.close()
         if self._next:

@@ -15,7 +15,7 @@ from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-# Some clients don't percent-encode these.
+# Some clients don't percent-encode these characters.
 _ESCAPED = re.compile(rb'["<>\\^`{|}]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
@@ -28,15 +28,15 @@ _PHRASES = {
     422: "Unprocessable Entity",
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
-MAX_HEAD_BYTES = 128 * 1024  # Status 431 if larger.
+MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with status 431.
 MAX_HEADERS = 100
-MAX_TARGET_BYTES = 65_534  # Path and query; status 414 if longer.
-# These headers restrict a request, so it is rejected if one of them is not ASCII.
+MAX_TARGET_BYTES = 65_534  # For path and query. Longer targets get status 414.
+# These headers restrict what a request does, so the request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
-# Flask parses these lists in 0.5 µs for each comma or semicolon. Longer headers are ignored.
+# Flask takes 0.5 µs for each comma or semicolon in these lists, so longer headers are ignored.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
-MAX_CACHED_NAME_BYTES = 64  # The keys of longer names are not cached.
+MAX_CACHED_NAME_BYTES = 64  # Environ keys for longer header names are not cached.
 _HEAD_END = b"\r\n\r\n"
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -68,7 +68,7 @@ def _rejection(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# By status. Rejected requests do not reach the app.
+# Responses by status. The requests they reject do not reach the app.
 REFUSALS = {
     400: _rejection(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _rejection(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -130,7 +130,7 @@ class EncodedHead(NamedTuple):
     has_date: bool
 
 
-# The cache saves 5 of the 45 µs for a repeated request.
+# The cache saves 5 of the 45 µs that a repeated request takes.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
     """Encode a status line and headers. Raises ValueError if a header contains a line break."""
@@ -142,7 +142,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode the target of a request, because some clients send plain UTF-8."""
+    """Percent-encode the target of a request, because some clients send unencoded UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -196,7 +196,8 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # The cache saves 1.2 µs for a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    # In WSGI, `X_Name` and `X-Name` have the same key. A client could use `X_Name` to forge a proxy's header.
+    # In WSGI, `X_Name` and `X-Name` have the same key, so a client could use `X_Name` to forge a proxy's
+    # header.
     if b"_" in header:
         return ""
     name = header.decode("latin-1").upper().replace("-", "_")

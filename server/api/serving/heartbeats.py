@@ -1,6 +1,7 @@
 """Heartbeats of workers: counters in shared memory that each worker increments regularly.
 
-If a worker hangs or is suspended, it may hold locks and connections, so the supervisor must detect this.
+A worker that hangs or is suspended may hold locks and connections, so the supervisor must be able to detect
+this.
 """
 
 import mmap
@@ -10,13 +11,13 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# After a longer time, the supervisor itself was suspended or starved.
+# If more time has passed between two checks, the supervisor itself was suspended or got no processor time.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters of all workers, which are numbered from 1. Must be created before the fork."""
+    """The counters of all workers, which are numbered from 1. Must be created before forking."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -39,7 +40,7 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If this check is late, restart all timeouts."""
+        """Read all counters. If this check comes late, restart all timeouts."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)

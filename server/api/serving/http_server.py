@@ -1,6 +1,7 @@
 """The HTTP server of one process: an event loop with all connections, which calls a WSGI app.
 
-Short reads run on the event loop, longer ones on two threads, and everything that may block in thread pools.
+Short reads run on the event loop, longer reads on two threads, and everything that may block runs in thread
+pools.
 """
 
 import asyncio
@@ -38,20 +39,20 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 COMPUTING_THREADS = 2  # a costly read can occupy one of them
-# For work that may block. Costly reads use up to nine (server.index.budget), password checks six
-# (server.auth).
+# In each pool for work that may block. Costly reads use up to nine of them (server.index.budget), and
+# password checks up to six (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # A client can't use this many.
+RESERVED_THREADS = 6  # How many of the waiting threads a single client can't use.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # logged if the client has disconnected
-# Delay before a request is rejected because of overload. It occupies no thread.
+# Delay before a request is rejected because of overload. The delay occupies no thread.
 REFUSAL_PAUSE_S = 0.5
-# Limit for one process. Idle connections are then closed (`Connections.close_idle`).
+# Limit for each process. When it is reached, idle connections are closed (`Connections.close_idle`).
 MAX_CONNECTIONS = 4096
-CLOSED_AT_ONCE = 64  # Several, because finding them takes milliseconds.
-RESERVED_FILES = 200  # File descriptors for other purposes than connections.
+CLOSED_AT_ONCE = 64  # More than one, because finding idle connections takes milliseconds.
+RESERVED_FILES = 200  # File descriptors reserved for purposes other than connections.
 CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
-BACKLOG_CONNECTIONS = 1024  # Connections that wait to be accepted.
+BACKLOG_CONNECTIONS = 1024  # Limit for connections that are waiting to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
 # Larger bodies that consist of blocks, such as files, are not joined in memory.
 MAX_JOINED_BYTES = 1024 * 1024
@@ -86,8 +87,8 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Close the CLOSED_AT_ONCE longest idle connections of the client (IPv4 address or IPv6 /64) with the
-        most connections.
+        """Of the client (IPv4 address or IPv6 /64) with the most connections, close the CLOSED_AT_ONCE
+        connections that have been idle the longest.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
@@ -123,7 +124,7 @@ class _Postponed(NamedTuple):
 
 
 class HttpServer:
-    """HTTP server for a WSGI app. Several processes can share the listening socket.
+    """HTTP server for a WSGI app. Multiple processes can share the listening socket.
 
     `folder` creates the folder for large bodies.
     """
@@ -146,7 +147,7 @@ class HttpServer:
         self._receiver, self._large = Receiver(folder), LargeBodies(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
         # Separate pools, so that waiting for a remote accounts database or a git push can't delay other
-        # requests. Keys: whether a request needs accounts, and whether it writes.
+        # requests. The keys are whether a request needs accounts, and whether it writes.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -160,12 +161,12 @@ class HttpServer:
         """Serve requests until SIGTERM. Then end event streams, and finish requests that have begun to
         arrive.
         """
-        # `Connection.get_buffer` relies on the order of calls in this event loop.
+        # `Connection.get_buffer` relies on the order in which this event loop makes its calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, and end after CLOSE_NOTICE_S. Until then, responses contain
+        """Stop accepting connections, and end after CLOSE_NOTICE_S seconds. Until then, responses contain
         `Connection: close`.
         """
         self.retiring = True
@@ -197,7 +198,7 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections and update the Date header, once in STALL_CHECK_INTERVAL_S."""
+        """Close stalled connections and update the Date header, every STALL_CHECK_INTERVAL_S seconds."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -270,7 +271,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
-        """Run a read that may block in a thread pool. It is aborted if the client disconnects."""
+        """Use a thread pool to run a read that may block. The read is aborted if the client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -304,7 +305,7 @@ class HttpServer:
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # The traceback refers to the connection and would keep it open.
+            # The traceback refers to the connection, and would keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -396,10 +397,10 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files if possible, and return how many connections fit into it."""
+    """Raise the limit for open files if possible, and return how many connections it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    # Two files for each connection: its socket, and a body that is received or sent.
+    # Each connection needs up to two files: its socket, and a body that is being received or sent.
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     return max((files - RESERVED_FILES) // 2, 1)

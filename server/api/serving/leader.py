@@ -25,7 +25,7 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that runs the background jobs as soon as the server has no other leader."""
+    """A thread that waits until the server has no other leader, and then runs the background jobs."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
@@ -73,7 +73,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers, which start when the settings require it."""
+    """Yield the jobs that connect to other servers. Each job starts when the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

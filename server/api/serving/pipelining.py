@@ -1,4 +1,4 @@
-"""Fair order of pipelined requests, which clients send without waiting for responses."""
+"""Fair scheduling of pipelined requests, which clients send without waiting for responses."""
 
 import asyncio
 from collections import deque
@@ -19,8 +19,8 @@ class Pipelined(Protocol):
 class PipelineTurns:
     """Queues of pipelined requests for each client (IPv4 address or IPv6 /64).
 
-    Each pass of the event loop handles one request for each client, so thousands from one client don't delay
-    others.
+    Each pass of the event loop handles one request from each client, so thousands of requests from one client
+    don't delay the others.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a connection's next request. Do not add the connection again before that."""
+        """Schedule a connection's next request. Don't add the connection again until it is handled."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

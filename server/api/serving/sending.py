@@ -1,7 +1,7 @@
-"""Sends large response bodies in parts, as fast as clients read them, from limited memory and then from
-files.
+"""Sends large response bodies in parts, as fast as clients read them. They are kept in memory up to a limit,
+and in files after that.
 
-If the files are full, too, the client with the most bytes in files loses a connection.
+If the files reach their limit, too, the client with the most bytes in files loses a connection.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from server.bounded import network_of
 from server.errors import ApiError, BusyError
 from server.site.loading import give_back
 
-SMALL_BYTES = 64 * 1024  # Sent in a single part.
+SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
 # Limit for larger bodies in memory, for each process.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024
 MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for bodies in files, for each process.
 _PART_BYTES = 128 * 1024  # Approximate.
-# For bodies in memory. asyncio may copy one part for each client that is not reading. Parts of 128 kB take 10
-# % more processor time, and parts above 256 kB save little.
+# For bodies in memory. asyncio may copy one part for each client that is not reading. Parts of 128 kB take
+# 10% more processor time, and parts larger than 256 kB save little.
 _MEMORY_PART_BYTES = 256 * 1024
-# After larger bodies, freed memory is returned to the operating system. This takes 5 to 20 ms, so it is done
-# at most once per interval.
+# After a body of at least this size, freed memory is returned to the operating system. This takes 5 to 20 ms,
+# so it is done at most once per interval.
 _MIN_RELEASE_BYTES, RELEASE_INTERVAL_S = 1024 * 1024, 1.0
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
@@ -39,7 +39,8 @@ class LargeBodies:
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        # Clients to which a body (by its `id()`) is sent. Several are possible, because responses are cached.
+        # For each body (by its `id()`), the number of clients it is being sent to. Responses are cached, so
+        # there may be more than one.
         self._users: Counter[int] = Counter()
         self._in_memory = 0
         # Sizes of bodies in files, by client and exchange, oldest first.
@@ -72,8 +73,8 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room for a body in files, by disconnecting clients that use more. Returns False if that is not
-        enough.
+        """Make room for a body in files by disconnecting clients that use more space. Returns False if that
+        does not free enough.
         """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
@@ -114,16 +115,17 @@ class LargeBodies:
             self._release_later(len(body))
 
     def _release_later(self, size: int) -> None:
-        """Return freed memory to the operating system later, if this was the last large body."""
-        # The C library keeps the many small blocks that were needed for the body: 100 MB after hundreds of
-        # bodies of 11 MB.
+        """Schedule the return of freed memory to the operating system, if this was the last large body."""
+        # The C library keeps the many small blocks that were needed to create the body: 100 MB after hundreds
+        # of bodies of 11 MB.
         if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
             self._is_releasing = True
             asyncio.get_running_loop().call_later(RELEASE_INTERVAL_S, self._release)
 
     def _release(self) -> None:
         self._is_releasing = False
-        if not (self._users or self._in_files):  # Otherwise, the last body schedules this again.
+        # If another body is still being sent, its end will schedule this again.
+        if not (self._users or self._in_files):
             asyncio.get_running_loop().run_in_executor(None, give_back)
 
 

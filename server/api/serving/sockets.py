@@ -9,7 +9,7 @@ from fcntl import ioctl
 from typing import Any
 
 _SIOCOUTQ = 0x5411  # Linux: ioctl for the number of unacknowledged bytes
-_SO_NWRITE = 0x1024  # macOS: socket option for the same
+_SO_NWRITE = 0x1024  # macOS: socket option for the same number
 _INT = struct.Struct("=i")
 _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
@@ -24,8 +24,8 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Accepts connections from a shared socket one at a time, so that other processes can accept while this
-    one is busy.
+    """Accepts one connection at a time from a shared socket, so that other processes can accept connections
+    while this process is busy.
     """
 
     def __init__(

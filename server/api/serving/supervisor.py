@@ -1,6 +1,7 @@
 """The supervisor, which forks a server's workers and replaces those that end or hang.
 
-Each early end makes the pause before the replacement longer. If the supervisor ends, its workers end, too.
+Each time a worker ends early, the pause before its replacement gets longer. If the supervisor ends, its
+workers end, too.
 """
 
 import logging
@@ -21,9 +22,9 @@ from server.storage.helper_processes import end_helpers
 
 log = logging.getLogger("bifolio")
 
-# By the number of consecutive early ends.
+# Pauses before a replacement, by the number of consecutive early ends.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
-MIN_UPTIME_S = 60.0  # A worker that ends sooner has ended early.
+MIN_UPTIME_S = 60.0  # A worker that runs for a shorter time has ended early.
 RETIREMENT_TIMEOUT_S = 600.0  # Maximum time for retired workers to end.
 STOP_TIMEOUT_S = 4.0  # Maximum time for open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -32,7 +33,9 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `at` is when it was started or, if `pid` is 0, may be started."""
+    """The slot for one worker. `at` is when the worker was started or, if `pid` is 0, when one may be
+    started.
+    """
 
     number: int
     pid: int = 0
@@ -44,8 +47,8 @@ class _Place:
 class Supervisor:
     """Parent process of `count` workers, until a signal ends all of them.
 
-    A byte in the pipe `leash` makes the workers call `retire` and end after their open requests. If the pipe
-    is closed, they end.
+    If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
+    the pipe is closed, they get SIGTERM.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # Each byte in this pipe retires one worker. It is closed when the supervisor ends.
+        # Each byte in this pipe retires one worker. The pipe is closed when the supervisor ends.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
@@ -97,7 +100,9 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next one, or `inf` if all run."""
+        """Fork the workers that are due. Return the seconds until the next one is due, or `inf` if all are
+        running.
+        """
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -116,7 +121,7 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill workers without a heartbeat."""
+        """Kill workers whose heartbeat has stopped."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -130,7 +135,7 @@ class Supervisor:
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Blocked until the worker has set its signal handlers.
+        # Signals are blocked until the worker has set its signal handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -170,7 +175,7 @@ class Supervisor:
 
     def _reap(self, *, ending: bool = False) -> None:
         """Reap the workers that have ended, and log this unless `ending`."""
-        multiprocessing.active_children()  # Reaps other child processes.
+        multiprocessing.active_children()  # This reaps any other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -199,7 +204,7 @@ def _pause(place: _Place) -> int:
 
 
 def why(status: int) -> str:
-    """Describe how a process ended, for its status from `waitpid`."""
+    """Describe how a process ended, given its status from `waitpid`."""
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -218,8 +223,8 @@ def arriving_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Context manager: catch signals, and yield a function that waits for them and returns their numbers.
 
-    Its argument is the maximum wait in seconds. Readable file descriptors of `beside` end the wait, too.
-    Signals that nohup ignores stay ignored.
+    Its argument is the maximum wait in seconds. The wait also ends when a file descriptor in `beside` becomes
+    readable. Signals that were already ignored, for example by nohup, stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -247,7 +252,7 @@ def arriving_signals(
         os.close(writer)
 
 
-# A signal needs a handler, but its number is read from the wakeup file descriptor.
+# Python writes a signal's number to the wakeup file descriptor only if the signal has a handler.
 def _do_nothing(*_: object) -> None:
     pass
 
@@ -261,7 +266,7 @@ def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        # Further bytes are for other workers.
+        # The remaining bytes are for other workers.
         closed.register(lifeline, 0)
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)

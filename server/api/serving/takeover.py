@@ -1,4 +1,4 @@
-"""Takeover of a running server's port by a new server for the same site, without rejected requests.
+"""Takeover of a running server's port by a new server for the same site, without rejecting requests.
 
 The old server hands its listening socket over through a Unix socket in `.bifolio/`, and retires when the new
 one is ready.
@@ -18,17 +18,19 @@ from server.errors import SetupError
 from server.paths import state_folder
 
 HANDOVER_TIMEOUT_S = 5.0  # Maximum wait for the running server's socket.
-READY_TIMEOUT_S = 300.0  # After this, another server may take over.
-BACKLOG_CONNECTIONS = 8  # Connections that have not sent anything yet.
+READY_TIMEOUT_S = 300.0  # If the new server is not ready after this time, a different one may take over.
+BACKLOG_CONNECTIONS = 8  # Limit for connections that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
 _NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the Unix sockets in .bifolio/
-# Sent together with the socket, or if another takeover is running.
+# Replies: with the listening socket, or if another takeover is already running.
 _HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A listening socket from a running server, which continues until this server calls `answer`."""
+    """The listening socket of a running server, which keeps handling requests until this server calls
+    `answer`.
+    """
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -45,7 +47,7 @@ class Taken:
 def take_over(root: Path, port: int) -> Taken | None:
     """Get the listening socket of the server that is running for a site, or None if there is none.
 
-    Raises SetupError if it does not hand its socket over.
+    Raises SetupError if that server does not hand over its socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -89,7 +91,7 @@ class Offer:
         self._silent: list[socket.socket] = []  # have not sent anything yet
         # the server that has received the socket
         self._taker: socket.socket | None = None
-        self._since = 0.0  # when it received the socket
+        self._since = 0.0  # when that server received the socket
         # inode number and timestamp of the Unix socket
         self._made: tuple[int, int] | None = None
 
@@ -116,7 +118,7 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. If one becomes readable, `hear` must be called."""
+        """Return the file descriptors to watch. When one becomes readable, `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
@@ -169,7 +171,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Two servers could take over and both keep running.
+                other.send(_BUSY)  # Otherwise, two servers could take over and both keep running.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -180,7 +182,7 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    # Not only the inode number, because file systems reuse these.
+    # The inode number alone is not enough, because file systems reuse inode numbers.
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
@@ -201,8 +203,8 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if it has ended. Raises BlockingIOError if there is none
-    yet.
+    """Return a message from another server, or b"" if that server has ended. Raises BlockingIOError if there
+    is no message yet.
     """
     try:
         return other.recv(1)

@@ -1,7 +1,7 @@
 """The studio's session cookie, with protection against requests from pages of other sites (docs/studio.md).
 
-The cookie counts only with the header `Bifolio-Studio`, from the server's own origin, and without
-`Authorization`.
+The cookie is accepted only in requests from the server's own origin that have the header `Bifolio-Studio` and
+no `Authorization` header.
 """
 
 from typing import TYPE_CHECKING
@@ -24,8 +24,8 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 def use_cookie(environ: Environ) -> None:
     """Let the studio's cookie authenticate a request from the studio.
 
-    Raises ForbiddenError for requests from other origins, and UnauthorizedError for the owner's session on
-    another machine.
+    Raises ForbiddenError for requests from other origins, and UnauthorizedError if the owner's session is
+    used on another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -78,7 +78,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the studio's cookie. If the value is empty, delete it."""
+    """Set the studio's cookie, or delete it if the value is empty."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),

@@ -27,15 +27,15 @@ from server.service.cache_tags import tag_of_bytes
 from server.site.site import Site
 
 IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable"
-# JavaScript modules, or in a package the bundles that vendor/studio.mjs creates from them.
+# JavaScript modules or, in a packaged release, the bundles that vendor/studio.mjs creates from them.
 PAGE = Path(__file__).parent / "page"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# The best quality takes half a second for the largest file, and another half for all modules, which would
-# delay a first visit. The quick quality takes 30 ms for all modules, which become 8 % larger.
+# The best quality takes half a second for the largest file and another half second for all modules, which
+# would delay a first visit. The quick quality takes 30 ms for all modules, and makes them 8% larger.
 BEST_BROTLI_QUALITY, QUICK_BROTLI_QUALITY = 11, 5
 VENDOR = "vendor/"
 PRELOADED_MODULES = (
@@ -138,10 +138,10 @@ def _file(version: str, name: str) -> Response:
     return Response(compressed(name), headers=headers, content_type=kind, direct_passthrough=True)
 
 
-# The cache saves 19 of the 180 µs for a module of 1 kB in brotli, and more for larger modules.
+# The cache saves 19 of the 180 µs that a brotli-compressed module of 1 kB takes, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file in brotli, from the package if it contains one."""
+    """Return a file compressed with brotli. If the package contains the compressed file, that one is used."""
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
@@ -164,8 +164,7 @@ def _without_comments(module: bytes) -> bytes:
 # The cache saves 12 ms for each request for the page.
 @cache
 def _index(*, at_home: bool) -> str:
-    # Without preload links, finding all modules would take several round trips.
-    # At home, ahead.js loads the modules for lists and forms after the first paint.
+    # Without preload links, the browser would need multiple round trips to find all modules.
     first = modules_of("main.js")
     more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
     links = [f'<link rel="modulepreload" href="./{name}">\n' for name in first]

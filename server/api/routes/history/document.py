@@ -1,5 +1,5 @@
-"""The history of a document as JSON: its versions, differences, and the last commit of each attribute
-(blame).
+"""The history of a document as JSON: its versions, differences between them, and the last commit of each
+attribute (blame).
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,14 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
-MessageOf = Callable[[Commit], str]  # returns what the caller may read of a commit message
+MessageOf = Callable[[Commit], str]  # returns the part of a commit message that the caller is allowed to read
 
 
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a document's history. `values` are those before and after its
-    commit.
+    """Return the JSON for one version in a document's history. `values` are the attribute values before and
+    after its commit.
 
     The key `attributes` lists the changed attributes, or is None if a file can't be read.
     """
@@ -44,7 +44,7 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the JSON for a commit, or for uncommitted changes if it is None."""
+    """Return the JSON for a commit or, if `commit` is None, for uncommitted changes."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
@@ -58,7 +58,9 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Respond with the differences in a document between two commits, or a commit and the current files."""
+    """Respond with the differences in a document between two commits, or between a commit and the current
+    files.
+    """
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -81,7 +83,7 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Respond with the commit that last changed each attribute, and each line of multi-line texts."""
+    """Respond with the commit that last changed each attribute and each line of multi-line strings."""
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -94,7 +96,9 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the last commit of an attribute and its lines. Raises LimitError."""
+    """Return the JSON for the last commit that changed an attribute, and for the last one that changed each
+    of its lines. Raises LimitError.
+    """
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))
     if not found.lines:
@@ -104,5 +108,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# By last segment of the path.
+# By the last segment of the path.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

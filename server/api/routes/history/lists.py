@@ -29,7 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit, with up to MAX_DOCUMENTS changed documents."""
+    """Return the JSON for a commit, with at most MAX_DOCUMENTS of the documents that it changed."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -65,7 +65,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents with their last titles. Raises LimitError."""
+    """Return the JSON for deleted documents, with the last title of each. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_, type_.attributes[name]) else ""

@@ -57,7 +57,7 @@ def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
     """Commit the files that the request lists, with the caller as the author."""
     past.require_commits()
     message, files = _wanted(read_body(request))
-    # The message comes from the body. This only validates the header.
+    # The message comes from the body. This call only validates the header.
     message_of(request)
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
