@@ -28,7 +28,7 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-BATCH_BYTES = 32_000_000  # limit for the files that are in memory at the same time
+BATCH_BYTES = 32_000_000  # limit on the total size of the files in memory at one time
 
 Blobs = Mapping[str, Blob]
 Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a media file

@@ -117,7 +117,7 @@ def commit_changes(
 ) -> str:
     """Commit the current content of some changed files. Return the id of the commit.
 
-    Raises ValidationError for an unchanged path or an empty message, and ConflictError if git fails.
+    Raises ValidationError if a path is unchanged or the message is empty, and ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

@@ -63,7 +63,7 @@ class FirstSeen:
     def of(self, current: Versions) -> Versions:
         """Return the versions that the first attempt looked up at the same point.
 
-        The first attempt records `current`.
+        During the first attempt, records and returns `current`.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -149,7 +149,7 @@ class Context:
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """Return the version with this status, or None if it has no file.
 
-        Raises ConflictError if several files contain it.
+        Raises ConflictError if more than one file contains it.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -198,7 +198,7 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        # The timestamps stay the same, because only another document was written.
+        # The timestamps stay the same, because the write was to a different document.
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:

@@ -52,7 +52,7 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft's file, and create it if necessary.
+    """Write new values to the draft's file, creating it if necessary.
 
     Unchanged values are only written if `always` is set.
     """
@@ -104,7 +104,7 @@ def write_published(
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:
-    # If one of these files was edited by hand in the meantime, the change is prepared again.
+    # If one of these files has been edited by hand since it was read, the change is prepared again.
     for document in versions:
         if document is not None:
             context.changeset.rely_on(document.path)

@@ -17,8 +17,8 @@ CIRCULAR_MESSAGE = (
 )
 
 Target = Any  # a documentId; in a morph relation, a pair (uid, documentId)
-# Returns the target for an item. The last argument is whether it must exist. If not, an unknown numeric id
-# returns None.
+# Returns the target for an item. The last argument says whether the target must exist. If not, the function
+# returns None for an unknown numeric id.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
@@ -208,7 +208,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Divide a relation's value by the locales of its targets (`locale`, or that of the numeric `id`)."""
+    """Divide a relation's value by the locales of its targets (given by `locale`, or by the numeric `id`)."""
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:

@@ -44,7 +44,7 @@ class WriteRequest:
     - `actor`: the caller, whose permission to write has already been checked.
     - `drafts_only`: whether the actor may only change drafts.
     - `users`: the users to which relations can refer.
-    - `locales`: where to delete, unpublish or discard.
+    - `locales`: the locales in which to delete, unpublish or discard.
     """
 
     address: Address
@@ -60,9 +60,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several writes that either all succeed or all fail.
+    """Writes that either all succeed or all fail.
 
-    Each has a function of `write.prepare` and its request.
+    Each consists of a function in `write.prepare` and the request to pass to it.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -1,4 +1,4 @@
-"""Writer: converts a change to a document to new contents for all affected files, in a changeset."""
+"""Writer: turns a change to a document into new contents for all affected files, in a changeset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind`: whether the author may not read drafts. Then the draft's values are not published.
+    - `blind`: whether the author is denied access to drafts. If so, the draft's values are not published.
     - `reading`: what the author may read, or None for everything.
     """
 
@@ -93,7 +93,8 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
+        """Change a version of a document. Raises NotFoundError if the document does not exist in any locale.
+        """
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
@@ -149,7 +150,7 @@ class Writer:
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
         """Return a document's values after a change.
 
-        Derived relations are omitted: they are in other files.
+        Omits derived relations, because they are stored in other files.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):

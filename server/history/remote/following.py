@@ -1,6 +1,6 @@
-"""Follower of the git remote. It fetches at intervals or when it is notified, and merges new commits.
+"""Follower of the git remote, which fetches at intervals or when notified, and merges new commits.
 
-Only one process of all servers of a site is the follower.
+Of all the processes that serve a site's folder, only one is the follower.
 """
 
 import logging
@@ -55,7 +55,7 @@ class Follower(Job):
         self._status = RemoteStatus()
         self._written_status: RemoteStatus | None = None  # as last written to disk
         self._away_since = 0.0  # when the remote became unavailable, by the monotonic clock
-        self._stuck: object = None  # why a commit was blocked; after a change, the commit is applied again
+        self._stuck: object = None  # what blocked a commit; when this changes, the commit is applied again
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
