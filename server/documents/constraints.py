@@ -1,6 +1,6 @@
 """Validation of values against attribute options such as `maxLength`, `min` and `regex` (docs/modelling.md).
 
-Every check takes time linear in the length of the text, because the text may be malicious.
+Every check takes time linear in the length of the text, because the text could be malicious.
 """
 
 import re

@@ -56,7 +56,7 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents, without subfolders of each other.
+        """The folders that can contain documents, except those inside another such folder.
 
         `""` is the site's folder.
         """
@@ -88,7 +88,7 @@ class Layout:
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
         """Return the file path for a claim, the inverse of `claim`.
 
-        `ending` is the file extension. `pattern` selects one of several patterns in `options.files`.
+        `ending` is the file extension. `pattern` selects one of the patterns in `options.files`.
         """
         suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)

@@ -24,7 +24,7 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
-    """Combine two texts, with conflict markers around the lines that differ.
+    """Combine `ours` and `theirs`, with conflict markers around the lines that differ.
 
     With `base`, conflicts also show the base's lines, as in git's style `diff3`.
     """

@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
+    """Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
 
     handler: "Handler | None"
     opening: str

@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Parse a valid JSON text into a syntax tree."""
+    """Parse valid JSON into a syntax tree."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -69,11 +69,11 @@ _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGI
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # strings, empty lists and objects, and separators before a value, in linear time
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-# For short texts, counting without a limit is ten times as fast.
+# For short text, counting without a limit is ten times as fast.
 SHORT_CHARS = 64 * 1024
 
 _ENDS = {"}": "object", "]": "list"}
-# messages of Python's parser, and ours
+# messages from Python's parser, and ours
 _PROBLEMS = (
     ("Expecting value", "expected a value"),
     ("Expecting property name", "expected a key in double quotes"),
@@ -95,7 +95,9 @@ def count_values(text: str, most: float) -> int:
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Count the values in a string of JSON, up to `most` + 1. Any other string is one value."""
+    """Count the values in a string that contains JSON, up to `most` + 1. Any other string counts as one
+    value.
+    """
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
@@ -311,7 +313,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a new value on the line of index `at`."""
+        """Return the text for a new value on the line that contains index `at`."""
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

@@ -1,4 +1,4 @@
-"""Markdown: links, images and headings of a text, and rendering as HTML."""
+"""Markdown: reads links, images and headings, and renders HTML."""
 
 import re
 from bisect import bisect_right
@@ -14,7 +14,8 @@ from server.formats.prose import EXTERNAL, Heading, Kind, Link, Prose
 
 _OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_HEADING_ATTRIBUTES | Options.ENABLE_FOOTNOTES
 _HTML_OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH
-# JSON can contain surrogates, which can't be encoded as UTF-8. Replacements have as many bytes.
+# JSON can contain surrogates, which can't be encoded as UTF-8. The replacements have the same number of
+# bytes.
 _SURROGATE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 _ATTRIBUTE_LIST = re.compile(r"\{:?[^{}]*\}$")
 _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)

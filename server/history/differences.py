@@ -266,7 +266,7 @@ def content_at(
 
     - `versions`: all versions of the document, which include its earlier paths.
     - `current`: the document in the index.
-    - `may_see`: returns whether the caller may see the file at a path.
+    - `may_see`: returns whether the caller is allowed to see the file at a path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -302,7 +302,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    # Compares only what the viewer may see.
+    # Compares only what the viewer is allowed to see.
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -319,7 +319,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON, without components and relation targets that the viewer may not see."""
+    """Return a value as JSON, without the components and relation targets that are hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:

@@ -54,7 +54,7 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor may see, sorted by path.
+    """Return the files with uncommitted changes that the actor is allowed to see, sorted by path.
 
     Files without a content type require full access. Raises ConflictError if git fails.
     """

@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed, which determine who may see it.
+    """The kinds of files that a commit changed, which determine who is allowed to see it.
 
     - `claims`: one example claim for each content type and draft status.
     - `others`: whether the commit changed schemas, or content that belongs to no current content type.

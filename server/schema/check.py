@@ -171,8 +171,8 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle: a valid value would be
-    infinitely large.
+    """Raise SetupError if components require each other in a cycle, because a valid value would be infinitely
+    large.
     """
     needs = {
         uid: {

@@ -77,8 +77,8 @@ def fold(word: str) -> str:
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    # With the stem of the word without accents, `publiee` finds `publiée`; with the other, `publiée` finds
-    # `publié`.
+    # With the stem of the word without accents, `publiee` finds `publiée`; with the other stem, `publiée`
+    # finds `publié`.
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 
 

@@ -159,7 +159,7 @@ def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
     """Upload all media files to the bucket, with resized variants, and delete them from the disk unless
-    `keep`.
+    `keep` is set.
 
     Raises BucketError, and the errors of a write.
     """

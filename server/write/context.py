@@ -130,7 +130,7 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        # The files after the change may also contain published versions.
+        # The files after the change can also contain published versions.
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)

@@ -1,6 +1,6 @@
 """How a change affects the draft and the published version of a document.
 
-Publishing includes the draft's changes, unless the author may not read drafts.
+Publishing includes the draft's changes, unless the author is not allowed to read drafts.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from server.write.write_timestamps import (
 class DraftMerge:
     """The versions to which a change is applied.
 
-    `hidden_draft` is a draft that the author may not read, so it stays a draft.
+    `hidden_draft` is a draft that the author is not allowed to read, so it stays a draft.
     """
 
     published: Document | None

@@ -35,7 +35,7 @@ class Connect:
 class Links:
     """The change that a request makes to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: content types that the caller may not see. Their targets stay in the relation.
+    - `kept`: content types that the caller is not allowed to see. Their targets stay in the relation.
     - `strict`: whether a position next to a missing target is an error.
     """
 
@@ -284,7 +284,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            # A draft that the caller may not see is treated as missing.
+            # A draft that the caller is not allowed to see is treated as missing.
             other = resolve(attribute, neighbour, path, True)
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)

@@ -31,7 +31,7 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    # for clients that may not see any conflicting attributes
+    # for clients that are not allowed to see any conflicting attributes
     return {}
 
 
@@ -40,9 +40,9 @@ class WriteRequest:
     """A request to change one version of a document.
 
     - `merge`: whether to merge it with later changes if `If-Match` does not match.
-    - `show`: returns the conflicting attributes that the actor may see.
+    - `show`: returns the conflicting attributes that the actor is allowed to see.
     - `actor`: the caller, whose permission to write has already been checked.
-    - `drafts_only`: whether the actor may only change drafts.
+    - `drafts_only`: whether the actor is only allowed to change drafts.
     - `users`: the users to which relations can refer.
     - `locales`: the locales in which to delete, unpublish or discard.
     """

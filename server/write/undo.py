@@ -38,7 +38,7 @@ class UndoneDocument:
 class Restoration:
     """A request to undo a write.
 
-    - `permit`: raises ForbiddenError if the actor may not change the documents.
+    - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
     - `may_see`: returns whether error messages may mention a file.
     """
 

@@ -75,12 +75,14 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies. Relation targets that the caller may not see are treated as missing.
+    """Parser for request bodies. Relation targets that the caller is not allowed to see are treated as
+    missing.
 
     - `locales`: the site's locales, beginning with the default.
     - `may_find`: whether relations to a content type are allowed.
-    - `may_read_drafts`: whether the caller may see a content type's drafts.
-    - `reads_version`, `reads_private`: whether the caller may read the current version and private values.
+    - `may_read_drafts`: whether the caller is allowed to see a content type's drafts.
+    - `reads_version`, `reads_private`: whether the caller is allowed to read the current version and private
+      values.
     """
 
     snapshot: Snapshot
@@ -96,7 +98,7 @@ class Validator:
     # documentIds by uid and numeric id, filled at the first lookup
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    # content types that the caller may not find, filled at the first lookup
+    # content types that the caller is not allowed to find, filled at the first lookup
     hidden: frozenset[str] | None = None
 
     def change(
@@ -215,7 +217,7 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        # Existing targets that the caller may not see are not removed.
+        # Existing targets that the caller is not allowed to see are not removed.
         links = read_links(attribute, tree, path, self._resolve)
         links = replace(links, strict=self._reads_targets(attribute))
         if attribute.polymorphic and links.set is not None:

@@ -43,7 +43,7 @@ class Writer:
     """Preparation of one change to one document.
 
     - `blind`: whether the author is denied access to drafts. If so, the draft's values are not published.
-    - `reading`: what the author may read, or None for everything.
+    - `reading`: what the author is allowed to read, or None for everything.
     """
 
     context: Context
@@ -93,21 +93,20 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if the document does not exist in any locale.
-        """
+        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # This would publish a draft that the author may not see.
+                raise ForbiddenError()  # This would publish a draft that the author is not allowed to see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # Publishing checks all values. But faults must not reveal values in a draft that the author may not
-        # see.
+        # Publishing checks all values. But faults must not reveal values in a draft that the author is not
+        # allowed to see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)

@@ -1,6 +1,6 @@
 """Statements of a TOML text, and where they begin and end.
 
-tomllib must have accepted the text before.
+tomllib must already have accepted the text.
 """
 
 import re

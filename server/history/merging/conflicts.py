@@ -67,7 +67,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
-    """Add a conflict for each attribute that both sides changed and that the actor may not read.
+    """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
 
     Otherwise, a merge would reveal whether a guessed value is right.
     """
@@ -139,7 +139,9 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if there are unresolved conflicts, with the values that the viewer may see."""
+        """Raise UnmergedError if there are unresolved conflicts, with the values that the viewer is allowed
+        to see.
+        """
         if not self.documents and not self.files:
             return
         reported = [

@@ -163,7 +163,7 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that may be plain text on the branch.
+    """Raise ConflictError if a merge would copy a password that could be plain text on the branch.
 
     This is the case if the attribute has a different type there. The values of attributes in `given` come
     from the request and are already hashed.
@@ -276,7 +276,7 @@ def _in_merged_lines(
     changeset = Changeset(context.store.root)
     changeset.put(ours.path, text)
     lines = replace(context, changeset=changeset)
-    if merge_other_keys(base, ours, theirs)[1]:  # The lines may mix the two values of a key in conflict.
+    if merge_other_keys(base, ours, theirs)[1]:  # The lines could mix the two values of a key in conflict.
         return None
     changes = _with_other_keys(lines.changes(document, values), values, (base, ours, theirs), decisions)
     changes = {**changes, **timestamps_of_merge(context.now, lines.tree(document))}

@@ -167,8 +167,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document. Text is merged line by line, and other files come from one side.
-        """
+        """Add a file that is not a document. Text is merged line by line, other files come from one side."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -239,7 +238,7 @@ class Planner:
         return Reading(self.actor, schema, private, versions)
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        # The merge may delete or move the document at this path.
+        # The merge could delete or move the document at this path.
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 

@@ -101,8 +101,8 @@ class Follower(Job):
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
         status = self.ask(settings)
-        # If commits arrive constantly, this limits the load to half a processor and merges several commits at
-        # once.
+        # If commits arrive constantly, this limits the load to half a processor, and multiple commits are
+        # merged at once.
         stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
         pause = self._pause(settings.git.follow.total_seconds())
         if status.state != CURRENT:
@@ -169,7 +169,7 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        # The history seems to have been rewritten. Fetch again, as this may be a temporary fault.
+        # The history seems to have been rewritten. Fetch again, because this could be a temporary fault.
         again = fetch(self.root, remote, branch)
         if again != theirs:
             raise NotTakenOverError("The git remote returned two different commits; fetching again")

@@ -38,8 +38,8 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches, in an order that depends only on scores and keys, so that pages fit
-    together.
+    """The best `limit` matches, in an order that depends only on scores and keys, so that consecutive pages
+    neither overlap nor omit matches.
     """
 
     def __init__(self, limit: int) -> None:

@@ -263,7 +263,7 @@ def _index_of(pages: Iterable[MarkdownPage]) -> str:
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    # Only a suffix of a file that also exists without it is a locale.
+    # A suffix is a locale only if the file also exists without the suffix.
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
