@@ -58,7 +58,7 @@ class Layout:
     def roots(self) -> tuple[str, ...]:
         """The folders that can contain documents, except those inside another such folder.
 
-        `""` is the site's folder.
+        "" stands for the site's folder.
         """
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))

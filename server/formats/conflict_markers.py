@@ -69,7 +69,7 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of a text with its base: the indexes of equal lines in both."""
+    """Alignment of one version with the base: the indexes of equal lines in both."""
 
     ours: Sequence[int]
     base: Sequence[int]

@@ -17,7 +17,7 @@ def check_conflict(text: str) -> None:
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if a Markdown text contains a git merge conflict.
+    """Raise SyntaxProblem if Markdown text contains a git merge conflict.
 
     Ignores conflicts in fenced code blocks after index `start`.
     """

@@ -14,7 +14,7 @@ REMOVE: Any = object()  # value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A replacement of part of a text. `end` is exclusive."""
+    """A replacement for a range of text. `end` is exclusive."""
 
     start: int
     end: int

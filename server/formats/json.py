@@ -88,16 +88,14 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Count the values in a JSON text without parsing it, up to `most` + 1."""
+    """Count the values in JSON text without parsing it, up to `most` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Count the values in a string that contains JSON, up to `most` + 1. Any other string counts as one
-    value.
-    """
+    """Count the values in a string that contains JSON, up to `most` + 1. Other strings count as one value."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
@@ -243,7 +241,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values in the top-level object of a JSON text. The value REMOVE removes a key."""
+    """Change values in the top-level object of JSON text. The value REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"

@@ -22,7 +22,7 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Read the links, headings and anchors of a Markdown text.
+    """Read the links, headings and anchors of Markdown text.
 
     `first_line` is the line number of the text in its file.
     """

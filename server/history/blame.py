@@ -15,9 +15,7 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute and, for multi-line text, the version that last changed each
-    line.
-    """
+    """The version that last changed an attribute and, for multi-line text, that of each line."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)

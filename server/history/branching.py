@@ -69,8 +69,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch. For a remote branch (`origin/main`), it is the last fetched
-        commit.
+        """Return the last commit on a branch, as last fetched if it is a remote branch (`origin/main`).
 
         Raises NotFoundError.
         """

@@ -87,9 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges of line numbers, or at their end if the ranges are
-    reversed.
-    """
+    """Count the equal lines at the start of two ranges of line numbers. Reversed ranges start at their end."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -261,8 +259,7 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or on disk if `commit` is "". Return None if the document did
-    not exist.
+    """Return a document's content at a commit (on disk if `commit` is ""), or None if it did not exist.
 
     - `versions`: all versions of the document, which include its earlier paths.
     - `current`: the document in the index.

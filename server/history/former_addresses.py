@@ -62,8 +62,7 @@ class FormerAddresses:
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return the documents' former addresses up to the commit `head`, newest first, possibly with
-        duplicates.
+        """Return the documents' former addresses up to the commit `head`, newest first, with duplicates.
 
         `types` are the content types whose former documents can be revealed. Raises GitError.
         """

@@ -146,9 +146,7 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths that differ between two commits, or between `first` and the files on disk if
-        `last` is "".
-        """
+        """Return the paths that differ between two commits. If `last` is "", it means the files on disk."""
         root = self.site.root
         before = read_tree(root, first)
         if last:

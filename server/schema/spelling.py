@@ -91,8 +91,8 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped word stands for, or None if there are no or multiple
-        candidates.
+        """Return the known word that a mistyped word stands for, or None unless there is exactly one
+        candidate.
 
         The two can differ in case, accents, separators, or the order of two adjacent letters.
         """

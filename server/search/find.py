@@ -189,10 +189,10 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with index `start`. If `current` is False, scan all
-        documents.
+        """Return at most `limit` results, beginning with index `start`.
 
-        Raises LimitError, and BusyError if too many searches are waiting.
+        If `current` is False, scans all documents. Raises LimitError, and BusyError if too many searches are
+        waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)

@@ -127,9 +127,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return the part of the text around the first matching word, with at most MAX_FRAGMENT_CHARS
-    characters.
-    """
+    """Return at most MAX_FRAGMENT_CHARS characters of the text around the first matching word."""
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

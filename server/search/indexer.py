@@ -49,8 +49,8 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions of a site. An index of a different `shape` is not searched until it
-        is complete.
+        """Prepare to receive all versions of a site. If `shape` is new, the index is not searched until it is
+        complete.
         """
         self._seen = set()
         if self.status.shape != shape:

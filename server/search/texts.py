@@ -104,9 +104,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of a document's attribute. `kind` is the type of the value itself, which can be
-    inside a component.
-    """
+    """One searchable value of an attribute. `kind` is its own type, even inside a component."""
 
     attribute: str
     weight: float

@@ -120,9 +120,7 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Describe the attributes that the caller is allowed to see, with private ones for types in
-    `writable_uids`.
-    """
+    """Describe the attributes that are visible to the caller, with private ones for `writable_uids`."""
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()

@@ -216,9 +216,7 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the named attributes of a version, with relations and media, as the actor is allowed to see
-    them.
-    """
+    """Render the named attributes of a version, with the relations and media that the actor can see."""
     # An empty cache, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)

@@ -58,8 +58,8 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions with this locale and status. `status`
-        overrides the parameter.
+        """Return the selected locale and status, and the versions with them. `status` overrides the
+        parameter.
 
         Raises ForbiddenError and ValidationError.
         """
@@ -73,10 +73,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit (now if `commit` is ""), or None. Raises the errors of
-        `of_one_file`.
+        """Return the document's content at a commit, or None. If `commit` is "", return the current content.
 
-        Without a draft, returns the published version.
+        Without a draft, returns the published version. Raises the errors of `of_one_file`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -136,8 +135,7 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, with the documents that the caller is
-        allowed to find.
+        """Return the commits that changed documents, newest first, with the documents visible to the caller.
 
         Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
@@ -225,9 +223,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute's value, or each line of multi-line text, comes from. Raises
-        LimitError.
-        """
+        """Find the version that each attribute's value, or each line of text, comes from. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -282,9 +278,7 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit, if the caller is also allowed to see it under that
-        commit's schema.
-        """
+        """Return the document's content at a commit, if it is also visible under that commit's schema."""
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
             return history.content_at(commit, status)

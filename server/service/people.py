@@ -148,9 +148,7 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes an email address, and the site confirms addresses only at
-    registration.
-    """
+    """Raise ApplicationError if a user changes an email address on a site that confirms addresses."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:

@@ -75,9 +75,7 @@ class ProblemFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller is allowed to see: `seen` contains those in the content type and document, and
-    `found` those that match all filters.
-    """
+    """Problems visible to the caller: `seen` in the content type and document, `found` after all filters."""
 
     check: Check
     is_current: bool
@@ -252,8 +250,8 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller is allowed to see a problem at a path, and the targets of `dangling`
-        relations.
+        """Return whether a problem at a path, and the targets of `dangling` relations, are visible to the
+        caller.
         """
         if not names:
             return True
@@ -269,9 +267,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller is allowed to see everything that a relation or media attribute can refer
-        to.
-        """
+        """Return whether the caller is allowed to see all possible targets of a relation or media attribute."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types

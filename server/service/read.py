@@ -27,10 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """JSON body and entity tag of a read. `users` is the version of the user index that it depends on, or
-    None.
+    """JSON body and entity tag of a read.
 
-    `cache_tags` is the value of a header, or "".
+    `users` is the version of the user index that the body depends on, or None. `cache_tags` is the value of a
+    header, or "".
     """
 
     body: bytes

@@ -84,8 +84,9 @@ class Renderer:
         return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
-        """Return a function that writes JSON objects of one type, with serialized members at their start
-        (`first`) and end (`last`).
+        """Return a function that writes JSON objects of one type.
+
+        `first` and `last` are serialized members that it adds at the start and at the end.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -182,9 +183,7 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes populated documents, or only the first one unless
-        `many` is set.
-        """
+        """Return a function that filters, sorts and writes populated documents, or only one without `many`."""
         if morph and self._wraps:  # in Strapi 4, documents in a relation to several types are not wrapped
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {

@@ -230,9 +230,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the index was used and, for callers who are allowed to read everything, the progress of
-    indexing.
-    """
+    """Return whether the index was used and, if `may_read_all` is set, the progress of indexing."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

@@ -111,9 +111,7 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller is allowed to see under both the current and the committed
-    schema.
-    """
+    """Return the changed files that both the current and the committed schema let the caller see."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:

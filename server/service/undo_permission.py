@@ -19,8 +19,7 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller is no longer allowed to perform the write, or to see what would be
-    restored.
+    """Raise ForbiddenError if the caller is no longer allowed to write, or to see what would be restored.
 
     Raises NotFoundError if this version of Bifolio can't undo it.
     """

@@ -206,9 +206,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id for undoing a write that was just saved, or None if the caller is not allowed to undo
-        it.
-        """
+        """Return the id for undoing a write that was just saved, or None if the caller lacks permission."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)

@@ -75,8 +75,7 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies. Relation targets that the caller is not allowed to see are treated as
-    missing.
+    """Parser for request bodies. Treats relation targets that are hidden from the caller as missing.
 
     - `locales`: the site's locales, beginning with the default.
     - `may_find`: whether relations to a content type are allowed.

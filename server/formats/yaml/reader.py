@@ -313,7 +313,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse a YAML text into a syntax tree, or return None if it is empty."""
+    """Parse YAML text into a syntax tree, or return None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

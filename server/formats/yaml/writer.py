@@ -105,9 +105,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return whether all YAML parsers read the unquoted text as this string (inside brackets if `flow` is
-    set).
-    """
+    """Return whether all YAML parsers read the unquoted text as this string. `flow` means inside brackets."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):

@@ -86,7 +86,8 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with those of the documents in `snapshot`, except the files `left_out`.
+    Unique values are compared with those of the documents in `snapshot`, except those in the files
+    `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

@@ -47,10 +47,10 @@ BATCH_WRITES = 16  # limit for the writes in one push
 
 
 class Arbiter:
-    """Writer that pushes each write before making it visible to readers. Safe to use from multiple threads
-    and processes.
+    """Writer that pushes each write before making it visible to readers.
 
-    Writes that arrive during a push are pushed together, as separate commits.
+    Writes that arrive during a push are pushed together, as separate commits. Safe to use from multiple
+    threads and processes.
     """
 
     def __init__(

@@ -87,8 +87,7 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from a remote branch to the site, by default from the checked-out branch's remote
-        branch.
+        """Apply a commit from the remote branch `branch` to the site, by default that of the served branch.
 
         `by` is the author if the commit is a write. Raises NotTakenOverError, BusyError and StorageError.
         """

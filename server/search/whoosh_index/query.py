@@ -112,9 +112,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase. The time is proportional to the number of
-        positions and words.
-        """
+        """Return whether the current document contains the phrase, in time linear in positions and words."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):

@@ -24,9 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index, with a digest of its content. A paragraph consists of attribute number, weight
-    and text.
-    """
+    """One version to index, and a digest of its content. A paragraph is (attribute number, weight, text)."""
 
     key: str
     digest: str

@@ -57,9 +57,7 @@ def _urls(site: PublicSite) -> Iterator[str]:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document. The link for the default locale also covers all other
-    languages.
-    """
+    """Yield a link for each locale of a document, and the default locale's link for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

@@ -136,7 +136,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether a text can be parsed back to the values of a version."""
+        """Return whether parsing a text yields the values of a version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store rejects such files.
         try:

@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# These values look like numbers but are text: for example, version 1.10 is not 1.1.
+# These values look like numbers but are text, because version 1.10 is not 1.1, for example.
 _VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
