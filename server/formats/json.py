@@ -283,7 +283,7 @@ class _JsonEditor:
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a changed list. If `many` is set, new items span several lines."""
+        """Yield the items of a changed list. If `many` is set, new items span multiple lines."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)

@@ -132,7 +132,7 @@ class _Reader:
 
 
 def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    # A tag can extend over several lines.
+    # A tag can span multiple lines.
     start, end = 0, -1
     pieces: list[str] = []
     for at, piece in parts:

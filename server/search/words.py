@@ -72,7 +72,7 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    # truncate again, because one letter can fold to several
+    # truncate again, because one letter can fold to more than one
     return (bare.translate(_LETTER_FOLDS) or word.casefold())[:MAX_WORD_CHARS]
 
 

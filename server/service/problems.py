@@ -267,7 +267,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller is allowed to see all possible targets of a relation or media attribute."""
+        """Return whether all possible targets of a relation or media attribute are visible to the caller."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types

@@ -183,8 +183,8 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes populated documents, or only one without `many`."""
-        if morph and self._wraps:  # in Strapi 4, documents in a relation to several types are not wrapped
+        """Return a function that filters, sorts and writes populated documents (without `many`, only one)."""
+        if morph and self._wraps:  # in Strapi 4, documents in a relation to multiple types are not wrapped
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))

@@ -139,7 +139,7 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError, with the values that are visible to the viewer, if conflicts are unresolved."""
+        """Raise UnmergedError, with the values that the viewer can see, if conflicts are unresolved."""
         if not self.documents and not self.files:
             return
         reported = [
@@ -161,7 +161,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Return a document's conflict as JSON: the values on each side, or the side that deleted the document."""
+    """Return a document's conflict as JSON: the values on each side, or the side that deleted it."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,

@@ -223,8 +223,8 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    # If one side deleted the version and the request chose the other side, which changed keys that are not
-    # attributes, the version is kept.
+    # True if one side deleted the version, the other side changed keys that are not attributes, and the
+    # request chose that other side.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False

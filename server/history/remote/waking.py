@@ -39,9 +39,8 @@ class Pipe:
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
         """Wait up to `seconds` (None: forever) for a wake-up, and return whether there was one."""
-        poller = (
-            select.poll()
-        )  # Unlike select(), it accepts descriptors above 1,023, which many clients need.
+        # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
+        poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
         if not poller.poll(None if seconds is None else seconds * 1000):
             return False
