@@ -103,7 +103,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
-    """Yield the versions of documents, newest first. Follows only renames with nearly identical content."""
+    """Yield the versions of documents, newest first. Follows only renames with similar content."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
