@@ -14,13 +14,13 @@ from server.schema.model import Attribute, Type
 
 # Compiled at first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
-_DAY_FORMATS = (  # A text can match several formats. The advice then lists all dates.
+_DAY_FORMATS = (  # Text can match multiple formats. The advice then lists all possible dates.
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
 _DAY_AND_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
 _CLOCK = r"(?i)(\d\d?)(?:[:.h](\d\d))?(?::(\d\d))? ?([ap]m)?"
-_MAX_CHARS = 60  # Longer texts get no advice.
+_MAX_CHARS = 60  # Longer text gets no advice.
 
 
 def date_advice(text: str) -> str:
@@ -45,7 +45,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates that an invalid date may stand for, as YYYY-MM-DD."""
+    """Return the dates that an invalid date could stand for, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -137,7 +137,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that a text such as `1,234 km` may stand for."""
+    """Return the numbers that text such as `1,234 km` could stand for."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

@@ -122,7 +122,7 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert strings to numbers and booleans where the `blocks` format requires them, in valid blocks."""
+    """In valid blocks, convert strings to numbers and booleans where the `blocks` format requires them."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 

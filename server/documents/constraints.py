@@ -1,6 +1,6 @@
 """Validation of values against attribute options such as `maxLength`, `min` and `regex` (docs/modelling.md).
 
-Every check takes time linear in the length of the text, because the text may be malicious.
+Every check takes time linear in the length of the text, because the text could be malicious.
 """
 
 import re
@@ -81,7 +81,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text in UTF-16 code units, as in JavaScript."""
+    """Return the length of a string in UTF-16 code units, as in JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -1,4 +1,4 @@
-"""Versions of documents: the path of the file and a row of values."""
+"""Versions of documents, each with the path of its file and a row of values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter

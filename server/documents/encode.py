@@ -161,7 +161,7 @@ _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
 )
-# Attributes of these types may contain password hashes from an earlier schema.
+# Attributes of these types can contain password hashes from an earlier schema.
 _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "json", "array", "blocks"})
 
 

@@ -23,7 +23,7 @@ Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 # The only classes that can be unpickled. They contain only data.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
-SEPARATOR = b"\0"  # No document contains it, because no text file may contain it.
+SEPARATOR = b"\0"  # No document contains it, because it is not allowed in text files.
 
 
 class PackedTexts:
@@ -59,13 +59,13 @@ class PackedTexts:
 class PackedRows:
     """Packed rows of one content type.
 
-    Texts and other short values are also accessible by column, without unpacking rows.
+    Strings and other short values are also accessible by column, without unpacking rows.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        # Other data may follow these rows.
+        # Other data can follow these rows.
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}

@@ -56,9 +56,9 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents, without subfolders of each other.
+        """The folders that can contain documents, except those inside another such folder.
 
-        `""` is the site's folder.
+        "" stands for the site's folder.
         """
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
@@ -88,7 +88,7 @@ class Layout:
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
         """Return the file path for a claim, the inverse of `claim`.
 
-        `ending` is the file extension. `pattern` selects one of several patterns in `options.files`.
+        `ending` is the file extension. `pattern` selects one of the patterns in `options.files`.
         """
         suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)

@@ -21,7 +21,7 @@ _SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 
 )
 _SHORT_TIME = re.compile(r"(\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d+)?))?)?(Z|[-+]\d\d(?::?\d\d)?)?", re.ASCII)
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
-_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # A JSON number may be 1.0 instead of 1.
+_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # A JSON number can be 1.0 instead of 1.
 
 
 def from_datetime(value: datetime) -> str:
@@ -67,7 +67,7 @@ def read_timestamp(text: str) -> str:
 
 
 def read_partial_timestamp(text: str) -> str:
-    """Parse a timestamp in a filter, which may be partial: `2024`, `2024-05`, `2024-W20-3`, `20240515T12`.
+    """Parse a timestamp in a filter, which can be partial: `2024`, `2024-05`, `2024-W20-3`, `20240515T12`.
 
     Missing parts get their lowest value. Raises ValueError if it is invalid.
     """

@@ -24,7 +24,7 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
-    """Combine two texts, with conflict markers around the lines that differ.
+    """Combine `ours` and `theirs`, with conflict markers around the lines that differ.
 
     With `base`, conflicts also show the base's lines, as in git's style `diff3`.
     """
@@ -69,7 +69,7 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of a text with its base: the indexes of equal lines in both."""
+    """Alignment of one version with the base: the indexes of equal lines in both."""
 
     ours: Sequence[int]
     base: Sequence[int]

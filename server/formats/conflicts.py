@@ -11,15 +11,15 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if a YAML, JSON or TOML text contains a git merge conflict."""
+    """Raise SyntaxProblem if YAML, JSON or TOML text contains a git merge conflict."""
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if a Markdown text contains a git merge conflict.
+    """Raise SyntaxProblem if Markdown text contains a git merge conflict.
 
-    Fenced code blocks after index `start` may show conflicts.
+    Ignores conflicts in fenced code blocks after index `start`.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -31,7 +31,7 @@ def has_conflict(text: str) -> bool:
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Replace the lines of fenced code blocks by ""."""
+    """Replace the lines of fenced code blocks with ""."""
     kept = list(lines)
     at = 0
     while at < len(lines):

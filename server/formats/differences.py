@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Replacement of the items from `start` to `end` (exclusive) by `new`."""
+    """Replacement of the items from `start` to `end` (exclusive) with `new`."""
 
     start: int
     end: int
@@ -69,9 +69,9 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change of one item when an old list becomes a new list.
+    """What happens to one item when an old list becomes a new list.
 
-    A moved item `moves` to its new place, and `leaves` its old one. A new item `comes`, and a removed one
+    A moved item `moves` to its new place and `leaves` its old one. A new item `comes`, and a removed item
     `goes`.
     """
 

@@ -14,7 +14,7 @@ REMOVE: Any = object()  # value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One replacement in a text. `end` is exclusive."""
+    """A replacement for a range of text. `end` is exclusive."""
 
     start: int
     end: int
@@ -84,8 +84,9 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    White space for a new item: `first`, `inner`, or `broken` for an item on a new line. `margin` is that
-    before the closing bracket. `trailing` allows a comma after the last item.
+    White space before a new item: `first` for the first item, `inner` for others, and `broken` for a line
+    break. `margin` is the white space before the closing bracket. `trailing` allows a comma after the last
+    item.
     """
 
     opening: str
@@ -102,7 +103,7 @@ class Brackets:
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text with the given items, of which at least one must remain.
+        """Return the text with the given items, at least one of which must remain.
 
         Include removed items, too, so that the comments above them are kept.
         """

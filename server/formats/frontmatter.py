@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
+    """Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
 
     handler: "Handler | None"
     opening: str
@@ -64,7 +64,7 @@ class Handler(BaseHandler):
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text. Raises SyntaxProblem if the front matter is not closed."""
+        """Split Markdown text. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -164,7 +164,7 @@ class JsonHandler(Handler):
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text. Raises SyntaxProblem if the object is not valid JSON."""
+        """Split Markdown text. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -205,7 +205,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split a Markdown text into front matter and body.
+    """Split Markdown text into front matter and body.
 
     Raises SyntaxProblem if the front matter is not closed.
     """

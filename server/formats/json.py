@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Parse a valid JSON text into a syntax tree."""
+    """Parse valid JSON into a syntax tree."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -69,11 +69,11 @@ _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGI
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # strings, empty lists and objects, and separators before a value, in linear time
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-# For short texts, counting without a limit is ten times as fast.
+# For short text, counting without a limit is ten times as fast.
 SHORT_CHARS = 64 * 1024
 
 _ENDS = {"}": "object", "]": "list"}
-# messages of Python's parser, and ours
+# messages from Python's parser, and ours
 _PROBLEMS = (
     ("Expecting value", "expected a value"),
     ("Expecting property name", "expected a key in double quotes"),
@@ -88,14 +88,14 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Count the values in a JSON text without parsing it, up to `most` + 1."""
+    """Count the values in JSON text without parsing it, up to `most` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Count the values in a string of JSON, up to `most` + 1. Any other string is one value."""
+    """Count the values in a string that contains JSON, up to `most` + 1. Other strings count as one value."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
@@ -241,7 +241,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values in the top-level object of a JSON text. The value REMOVE removes a key."""
+    """Change values in the top-level object of JSON text. The value REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -283,7 +283,7 @@ class _JsonEditor:
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a changed list. If `many` is set, new items span several lines."""
+        """Yield the items of a changed list. If `many` is set, new items span multiple lines."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
@@ -311,7 +311,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a new value on the line of index `at`."""
+        """Return the text for a new value on the line that contains index `at`."""
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

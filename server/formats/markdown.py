@@ -1,4 +1,4 @@
-"""Markdown: links, images and headings of a text, and rendering as HTML."""
+"""Markdown: reads links, images and headings, and renders HTML."""
 
 import re
 from bisect import bisect_right
@@ -14,14 +14,15 @@ from server.formats.prose import EXTERNAL, Heading, Kind, Link, Prose
 
 _OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_HEADING_ATTRIBUTES | Options.ENABLE_FOOTNOTES
 _HTML_OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH
-# JSON can contain surrogates, which can't be encoded as UTF-8. Replacements have as many bytes.
+# JSON can contain surrogates, which can't be encoded as UTF-8. The replacements have the same number of
+# bytes.
 _SURROGATE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 _ATTRIBUTE_LIST = re.compile(r"\{:?[^{}]*\}$")
 _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Read the links, headings and anchors of a Markdown text.
+    """Read the links, headings and anchors of Markdown text.
 
     `first_line` is the line number of the text in its file.
     """
@@ -131,7 +132,7 @@ class _Reader:
 
 
 def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    # A tag can extend over several lines.
+    # A tag can span multiple lines.
     start, end = 0, -1
     pieces: list[str] = []
     for at, piece in parts:

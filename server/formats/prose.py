@@ -1,4 +1,4 @@
-"""Links, images, headings and anchors of a text."""
+"""Links, images, headings and anchors in text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,10 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or image in a text, at a line and column counted from 1.
+    """A link or image. Line and column are counted from 1.
 
-    `undefined` is a link `[text][name]` to a name without a `definition`, which is a line `[name]:
-    destination`. `is_named` means that the destination is in a definition.
+    The kind `definition` is a line `[name]: destination`, and `undefined` is a link `[text][name]` whose name
+    has no definition. `is_named` means that the destination is in a definition.
     """
 
     kind: Kind
@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in a text. `level` is a number from 1 to 6."""
+    """A heading. `level` is a number from 1 to 6."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """Links, headings and anchors of a text. Links to other sites are omitted."""
+    """Text with its links, headings and anchors. Omits links to other sites."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -59,7 +59,7 @@ EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an ex
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the words from which a front end may make anchors."""
+    """Return the words from which a front end could generate anchors."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
@@ -73,7 +73,7 @@ def defined_names(text: str) -> frozenset[str]:
 
 # ids in HTML and JSX (`id="x"`), and in attribute lists of Kramdown and Hugo (`{: #x}`)
 _IDS = re.compile(r"""(?:\b(?:id|name)=["']|\{[:.\w\s-]*#)([^"'\s}]+)""")
-# All patterns run in linear time, because a text may be malicious.
+# All patterns run in linear time, because the text could be malicious.
 _HEADING_LINES = re.compile(r"^[ \t>*+-]*#{1,6}[ \t](.+)$", re.MULTILINE)
 _EXPLICIT = re.compile(r"\{:?[^{}]*\}$")
 _MARKS = re.compile(r"[`*]|\]\([^()\n]*\)|<[^<>]*>")
@@ -96,7 +96,7 @@ def fold_anchor(anchor: str) -> str:
 
 
 def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the folded anchors of headings, as GitHub, Hugo, Kramdown and Zola make them."""
+    """Yield the folded anchors of headings, as GitHub, Hugo, Kramdown and Zola generate them."""
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)

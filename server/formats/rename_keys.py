@@ -1,4 +1,4 @@
-"""Renaming of keys in a file, byte for byte the same otherwise."""
+"""Renames keys in a file and leaves all other bytes as they are."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +17,7 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Rename keys in the text of a valid file; in Markdown, only in the front matter."""
+    """Rename keys in the text of a valid file. In Markdown, rename keys only in the front matter."""
     if not renames:
         return text
     if not markdown:

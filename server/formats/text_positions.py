@@ -1,4 +1,4 @@
-"""Positions in a text: line numbers, columns and character indexes."""
+"""Positions in text: line numbers, columns and character indexes."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple

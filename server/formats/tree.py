@@ -1,6 +1,6 @@
 """Parsed content of files, as dicts, lists and scalars.
 
-Unquoted values stay text (`Plain`): the schema decides that `country: NO` is a string.
+Unquoted values stay text (`Plain`), so that the schema can decide that `country: NO` is a string.
 """
 
 import math

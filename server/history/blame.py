@@ -1,4 +1,4 @@
-"""Blame: finds the version that last changed each attribute, and each line of a text."""
+"""Blame: finds the version that last changed each attribute, and each line of multi-line text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute, and each line of a multi-line text."""
+    """The version that last changed an attribute and, for multi-line text, that of each line."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -47,7 +47,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of a text, each with the version that last changed it."""
+    """Return the lines of the text, each with the version that last changed it."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

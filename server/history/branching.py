@@ -69,7 +69,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch, or the last fetched one on a remote branch (`origin/main`).
+        """Return the last commit on a branch, as last fetched if it is a remote branch (`origin/main`).
 
         Raises NotFoundError.
         """
@@ -83,7 +83,8 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError for an invalid name, and ConflictError for a used name or too many branches.
+        Raises ValidationError if the name is invalid, and ConflictError if it is taken or there are too many
+        branches.
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
@@ -158,7 +159,7 @@ def changed_documents(
 ) -> list[DocumentChange]:
     """Return the documents that differ between two states, sorted by content type and id.
 
-    Omits everything that the actor may not see under one of the schemas.
+    Omits everything that the schema of either state, or `served`, hides from the actor.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served))
     old, new = dict(differing(before, after)), dict(differing(after, before))
@@ -263,7 +264,7 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 20  # A write is tried again if another writer moves the branch first.
+MAX_ATTEMPTS = 20  # A write is retried if another writer moves the branch first.
 
 
 class CommittedFiles:
@@ -298,7 +299,7 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer that commits to branches that are not served. Safe for several threads and processes."""
+    """Writer for branches other than the served one. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches

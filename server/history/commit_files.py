@@ -28,7 +28,7 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-BATCH_BYTES = 32_000_000  # limit for the files that are in memory at the same time
+BATCH_BYTES = 32_000_000  # limit on the total size of the files in memory at one time
 
 Blobs = Mapping[str, Blob]
 Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a media file
@@ -119,7 +119,7 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    # A media file with a description may be in a bucket instead of in the commit.
+    # A media file that has a description can be in a bucket instead of in the commit.
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (
@@ -139,7 +139,7 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
     if entry.document is None or any(problem.severity == "error" for problem in entry.problems):
-        return None  # The document may come from an earlier, valid version of the file.
+        return None  # The document could come from an earlier, valid version of the file.
     return entry if entry.derived in (None, store.derived_timestamps(path, 0)) else None
 
 

@@ -25,7 +25,7 @@ from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # how often a range can be split again at its unique common lines
+MAX_DEPTH = 8  # how many times a range can be split at lines that occur exactly once in both texts
 MAX_COMPARED_PAIRS = 1000  # `difflib` compares ranges with fewer pairs of lines.
 
 
@@ -64,7 +64,7 @@ def _range(start: int, end: int) -> str:
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines in any order: start in `before`, start in `after`, number of lines."""
+    """Yield blocks of equal lines, in no particular order: start in `before`, start in `after`, length."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -87,7 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges of line numbers, or at their end if reversed."""
+    """Count the equal lines at the start of two ranges of line numbers, which can be reversed."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -97,18 +97,18 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of common lines that are unique in both texts.
+    """Return the positions of the lines that occur exactly once in both texts.
 
-    They form a longest common subsequence, in order.
+    The positions form a longest common subsequence, in order.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
         line: position for position, line in enumerate(after) if line in unique and line in new_unique
     }
     pairs = [(position, positions[line]) for position, line in enumerate(before) if line in positions]
-    ends: list[int] = []  # by length - 1: the smallest last position of a run of that length
-    tails: list[int] = []  # numbers of the pairs in `ends`
-    earlier: list[int] = []  # by pair: the previous pair in its run, or -1
+    ends: list[int] = []  # at index n: the smallest last position of a run of length n + 1
+    tails: list[int] = []  # at index n: the number of the pair at the position in `ends`
+    earlier: list[int] = []  # for each pair: the previous pair in its run, or -1
     for number, (_, new) in enumerate(pairs):
         length = bisect_left(ends, new)
         ends[length : length + 1] = [new]
@@ -127,7 +127,7 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 Values = Mapping[str, Any]
 # Content type, path, and git object name ("" for the file on disk).
 _File = tuple[Type | None, str, str]
-MAX_COMPARED_CHARS = 200_000  # Longer texts have no line diff.
+MAX_COMPARED_CHARS = 200_000  # Longer text gets no line diff.
 _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 
@@ -144,7 +144,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change to one attribute, with a line diff for a multi-line text."""
+    """Change to one attribute, with a line diff for multi-line text."""
 
     before: Any
     after: Any
@@ -154,7 +154,7 @@ class Difference:
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
     """Parse a document's file, or return None if it is invalid.
 
-    If the file had a different content type then, only visible attributes of the same kind are kept.
+    If the file belonged to a different content type, only visible and compatible attributes are kept.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -187,7 +187,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether every value of the old attribute is valid for the new one."""
+    """Return whether both attributes are scalars, or have components or targets of the same types."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -259,11 +259,11 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit, or on disk if `commit` is "". Return None if it did not exist.
+    """Return a document's content at a commit (on disk if `commit` is ""), or None if it did not exist.
 
-    - `versions`: all versions of the document, which contain its earlier paths.
+    - `versions`: all versions of the document, which include its earlier paths.
     - `current`: the document in the index.
-    - `may_see`: returns whether the caller may see the file at a path.
+    - `may_see`: returns whether the caller is allowed to see the file at a path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -299,7 +299,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    # Compares only what the viewer may see.
+    # Compares only what the viewer is allowed to see.
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -316,7 +316,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON, without components and relation targets that the viewer may not see."""
+    """Return a value as JSON, without the components and relation targets that are hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -344,7 +344,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the line diff of two texts, or None if both have a single line or they are too long."""
+    """Return the line diff of two strings, or None if both are a single line or they are too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,4 +1,4 @@
-"""Comparison of which values two schemas hide, so that neither reveals what the other hides."""
+"""Compares which values two schemas hide, so that neither reveals what the other hides."""
 
 from collections.abc import Iterator
 
@@ -6,9 +6,9 @@ from server.schema.model import Schema, Type
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether `schema` may show more of a content type than `other`.
+    """Return whether `schema` could reveal more of a content type than `other`.
 
-    This includes different rules about which files are documents or drafts.
+    Also returns True if their rules about which files are documents or drafts differ.
     """
     if schema is other:
         return False

@@ -1,6 +1,6 @@
-"""Former public addresses of published documents, from git.
+"""Former public addresses of published documents, from the git history.
 
-Addresses that the schema at that time hid are not returned.
+Omits addresses that the schema hid at the time.
 """
 
 import re
@@ -31,7 +31,7 @@ from server.storage.read import MAX_FILE_BYTES, decode, parse
 from server.write.renaming.renames import MAX_COMMITS
 
 MAX_VERSIONS = 200_000  # Older versions of files are not searched.
-_PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that follow from the path of a file
+_PATH_NAMES = frozenset(("name", "locale", "documentId"))  # fields that are derived from a file's path
 _FIXED_NAMES = frozenset(("createdAt", "publishedAt"))  # fields that are assumed not to change
 Key = tuple[str, str, str]  # uid, documentId and locale
 
@@ -62,9 +62,9 @@ class FormerAddresses:
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return the documents' former addresses up to the commit `head`, newest first, with repetitions.
+        """Return the documents' former addresses up to the commit `head`, newest first, with duplicates.
 
-        `types` are the content types whose former documents may be revealed. Raises GitError.
+        `types` are the content types whose former documents can be revealed. Raises GitError.
         """
         if not head:
             return []
@@ -82,7 +82,7 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
-        """Add the versions' addresses to the cache, and remove all others."""
+        """Add the versions' addresses to the cache, and remove all other cached addresses."""
         known, self._addresses = self._addresses, {}
         unread: list[tuple[Version, Claim, str]] = []
         for version in versions:
@@ -103,7 +103,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
-    """Yield the versions of documents, newest first. Follows renames that git is certain about."""
+    """Yield the versions of documents, newest first. Follows only renames with similar content."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -127,7 +127,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 class _Reader:
     """Reader for former addresses, with the current schema and URLs.
 
-    `uids` are the content types whose former documents may be revealed.
+    `uids` are the content types whose former documents can be revealed.
     """
 
     state: State
@@ -225,16 +225,16 @@ def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
     return not shows_more(schema, earlier, uid)
 
 
-# A key with a value in the same line that does not continue in the next line.
+# A key whose value is on the same line and does not continue on the next line.
 _LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
 _WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
 _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return the lines of a YAML file or front matter with the given keys, for faster parsing.
+    """Return only the lines with the given keys from a YAML file or front matter, for faster parsing.
 
-    Returns None if this might change the result.
+    Returns None if the values could then be parsed differently.
     """
     if path.endswith(MARKDOWN):
         ends = [found.end() for found in islice(_ENDS_OF_MATTER.finditer(data), 2)]

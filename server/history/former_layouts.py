@@ -1,4 +1,4 @@
-"""Path rules at past commits, which determine the document in a file at that time."""
+"""Path rules at past commits, which determine which document a file contained at that time."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -24,7 +24,7 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if the configuration has never been valid up to then."""
+        """Return the path rules at a commit, or None if no commit up to then had a valid configuration."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

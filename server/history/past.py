@@ -50,7 +50,7 @@ log = logging.getLogger("bifolio")
 
 # for all cached states in a process, except the current state and one large state
 MAX_BYTES = 128 * 1024 * 1024
-CACHE_BYTES = 2 * 1024 * 1024  # limit in each state, for rendered responses and for search results separately
+CACHE_BYTES = 2 * 1024 * 1024  # limit in each state, separately for rendered responses and search results
 _BYTES_PER_FILE = 600  # approximate memory for each file in a state, in addition to its text
 _MAX_CANDIDATES = 4  # A new state is built from one of this many recent states.
 _MAX_NAMES = 256  # size of the caches for resolved names and for configurations
@@ -67,7 +67,7 @@ class PastState:
     """The site's state at one commit. `size` is its approximate size in bytes.
 
     - `lacking`: pictures whose resized variants do not exist yet.
-    - `mark`: the value of `Pictures.mark` at the last check for new ones.
+    - `mark`: the value of `Pictures.mark` at the last check for new variants.
     """
 
     commit: str
@@ -82,7 +82,7 @@ class PastState:
 class PastStates:
     """Cache for states at past commits. Thread-safe.
 
-    Only one state that is larger than the cache is kept, separately.
+    Of the states that are too large for the cache, only the last one is kept, outside the cache.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -129,7 +129,7 @@ class PastStates:
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
-        if "\0" in name:  # No ref has such a name, and no file can be checked for it.
+        if "\0" in name:  # No ref can have such a name, and no file path can contain it.
             return find(name)
         mark, cached = refs_mark(folder, name), self._names.get(key)
         if cached is None or cached[0] != mark:
@@ -146,7 +146,7 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths that differ between two commits, or from the files on disk if `last` is ""."""
+        """Return the paths that differ between two commits. If `last` is "", it means the files on disk."""
         root = self.site.root
         before = read_tree(root, first)
         if last:
@@ -414,7 +414,7 @@ def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[
     """Return a function that tests whether a commit is after `since` and by `author`, if given.
 
     - `since`: a time or a commit. A date means the start of that day.
-    - `author`: a part of the author's name, or an email address.
+    - `author`: part of the author's name, or an email address.
 
     Raises ValidationError if `since` is invalid.
     """

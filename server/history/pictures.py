@@ -1,6 +1,7 @@
 """Dimensions and formats (resized variants) of the pictures in commits.
 
-All workers and commits share them by content. Missing formats are generated in the background.
+Pictures with the same content share them across all workers and commits. Missing formats are generated in the
+background.
 """
 
 from functools import partial
@@ -32,7 +33,7 @@ class Pictures:
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return the properties of a picture. Raises StorageError if the disk is full.
 
-        If a file on disk has the same content, pass its signature as `on_disk`, which is faster.
+        If a file on disk has the same content, pass its signature as `on_disk` to make this faster.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -61,7 +62,7 @@ class Pictures:
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate a picture's resized variants. Return False if this should be retried.
+        """Generate a picture's resized variants. Return False if the caller should retry.
 
         A damaged picture has no variants, and is not retried.
         """

@@ -54,7 +54,7 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor may see, sorted by path.
+    """Return the files with uncommitted changes that the actor is allowed to see, sorted by path.
 
     Files without a content type require full access. Raises ConflictError if git fails.
     """
@@ -117,7 +117,7 @@ def commit_changes(
 ) -> str:
     """Commit the current content of some changed files. Return the id of the commit.
 
-    Raises ValidationError for an unchanged path or an empty message, and ConflictError if git fails.
+    Raises ValidationError if a path is unchanged or the message is empty, and ConflictError if git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

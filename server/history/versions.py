@@ -56,10 +56,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed, which determine who may see it.
+    """The kinds of files that a commit changed, which determine who is allowed to see it.
 
-    - `claims`: one example for each content type and draft status.
-    - `others`: whether it changed schemas, or content of no current content type.
+    - `claims`: one example claim for each content type and draft status.
+    - `others`: whether the commit changed schemas, or content that belongs to no current content type.
     """
 
     claims: tuple[Claim, ...]
@@ -69,7 +69,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to a certain commit, newest first, and all paths that each document has ever had."""
+    """All commits up to a given commit, newest first, and all paths that each document has ever had."""
 
     head: str
     schema: Schema
@@ -77,7 +77,7 @@ class Timeline:
     claims: dict[str, Claim]  # by path
     paths: dict[
         tuple[str, str], set[str]
-    ]  # by the content type's uid, and the documentId that follows from the path
+    ]  # by the content type's uid, and the documentId that is derived from the path
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
@@ -141,10 +141,9 @@ class Versions:
         commit: str = "",
         seen: Seen = _unfiltered,
     ) -> list[Version]:
-        """Return the versions of a document up to a commit or, without one, with uncommitted changes.
+        """Return the versions of a document, newest first, up to a commit or including uncommitted changes.
 
-        Newest first. `state` is the state at the commit. History before a rename that `seen` hides is
-        omitted.
+        `state` is the state at the commit. Omits the history before a rename that `seen` hides.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -152,7 +151,7 @@ class Versions:
         layout = Layout(state.schema, state.settings)
         claim = partial(_claim, timeline, layout)
         versions: list[Version] = []
-        followed, last_status = set(paths), dict[str, str]()  # the status in the last commit of each path
+        followed, last_status = set(paths), dict[str, str]()  # each path's git status in its last commit
         for one in timeline.commits:
             for change in one.changes:
                 if change.path in followed:
@@ -268,7 +267,7 @@ def date_of(version: Version, root: Path) -> str | None:
 # --- deleted --------------------------------------------------------------------------------------
 
 Deleted = tuple[str, list[Version]]  # documentId, and one version per deleted file
-_UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
+_UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 
 
 def deleted_documents(

@@ -1,4 +1,4 @@
-"""Rules for which values in earlier versions of documents an actor may see."""
+"""Rules for which values in earlier versions of documents an actor is allowed to see."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +25,7 @@ class Viewer:
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether the actor may see the history of an attribute."""
+        """Return whether the actor is allowed to see the history of an attribute."""
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
@@ -36,7 +36,7 @@ class Viewer:
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the relation targets that the actor may see."""
+        """Return the relation targets that the actor is allowed to see."""
         if attribute.type != "relation":
             return targets
         return tuple(

@@ -171,9 +171,7 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle: a valid value would be
-    infinitely large.
-    """
+    """Raise SetupError if components require each other in a cycle, so that no finite value is valid."""
     needs = {
         uid: {
             a.component: a.name

@@ -120,7 +120,7 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """Whether responses and queries may contain the attribute."""
+        """Whether responses and queries are allowed to contain the attribute."""
         return not self.private and self.type != "password"
 
     @property
@@ -167,9 +167,9 @@ _TRAILING_FIELDS = (
     Attribute("publishedAt", "datetime"),
     Attribute("locale", "string"),
 )
-# System fields of every document. FILE_FIELDS may occur in files; RESERVED_FIELDS can't be attributes.
+# System fields of every document. FILE_FIELDS can occur in files; RESERVED_FIELDS can't be attributes.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
-# attributes of these types can get their value from a date in the file name
+# attributes of these types can get their values from dates in file names
 DATE_TYPES = frozenset({"date", "datetime"})
 # parts of a date that can be folder names, and their positions in `2024-01-31`
 DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
@@ -179,7 +179,7 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class ContentRule:
-    """A rule for `bifolio check` in `options.rules` of a schema.
+    """A rule in a schema's `options.rules`, which `bifolio check` applies.
 
     - `path` leads to the value, such as `("seo", "metaTitle")`.
     - `limits` is an attribute with the options of the rule.

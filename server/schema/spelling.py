@@ -20,7 +20,7 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 MIN_SIMILARITY = 0.65  # "tga" is similar to "tag", but "date" is not similar to "name"
 MAX_CPU_S = 1.0  # limit for all suggestions in one report
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # for two words without their common start and end
+_MIN_REST_SIMILARITY = 0.55  # for two words after their common start and end are removed
 _WORDS_PER_CLOCK_READ = 100
 
 
@@ -49,7 +49,7 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word, or "" if none is similar enough or the time is over."""
+    """Return the most similar known word, or "" if none is similar enough or time has run out."""
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best = likeness, ""
@@ -57,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # both are cheap upper limits of `ratio`
+        # both are cheap upper bounds of `ratio`
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -91,9 +91,10 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the only known word that a mistyped one can stand for, or None.
+        """Return the known word that a mistyped word stands for, or None unless there is exactly one
+        candidate.
 
-        Case, accents, separators or two adjacent letters may differ.
+        The two can differ in case, accents, separators, or the order of two adjacent letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:

@@ -120,7 +120,7 @@ log = logging.getLogger("bifolio")
 
 # how many searches can wait at the same time, and how long
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # finding a suggestion takes about as long as 1000 steps
+_STEPS_PER_SUGGESTION = 1000  # finding a suggestion takes about as long as 1,000 steps
 REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 
@@ -189,17 +189,17 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with index `start`. Without a `current` state, scans all
-        documents.
+        """Return at most `limit` results, beginning with index `start`.
 
-        Raises LimitError, and BusyError if too many searches are waiting.
+        If `current` is False, scans all documents. Raises LimitError, and BusyError if too many searches are
+        waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # A separate budget: spending the request's may wait for another mutex, and this thread already holds
-        # one.
+        # A separate budget, because spending the request's budget can wait for another mutex, and this thread
+        # already holds one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)

@@ -37,7 +37,7 @@ class Effort:
 
 
 class Finder:
-    """Finds the words of a search in texts in one language, until `effort` has no steps left."""
+    """Finds the words of a search in text in one language, until `effort` has no steps left."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -54,7 +54,7 @@ class Finder:
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word in a text matches the search."""
+        """Return whether a word matches the search."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -127,9 +127,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return the part of a text around the first matching word, with at most MAX_FRAGMENT_CHARS
-    characters.
-    """
+    """Return at most MAX_FRAGMENT_CHARS characters of the text around the first matching word."""
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

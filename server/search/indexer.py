@@ -49,15 +49,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions of a site. An index of a different `shape` is not searched until
-        then.
+        """Prepare to receive all versions of a site. If `shape` is new, the index is not searched until it is
+        complete.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Add or remove versions. Return for how many of them the index was changed."""
+        """Add or remove versions. Return how many of them changed the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -83,7 +83,7 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. With a `shape`, the index is complete for it."""
+        """Make all changes visible to readers. If `shape` is given, mark the index as complete for it."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)

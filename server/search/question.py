@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One word, or several words in a certain order.
+    """One word, or a sequence of words.
 
     If `open` is set, the last word matches all words that start with it.
     """
@@ -49,7 +49,7 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of a search's words a result must contain: two of two or three, four of five."""
+    """Return how many of a search's words a result must contain: 2 out of 2 or 3, 4 out of 5."""
     return words - words // 3
 
 
@@ -84,7 +84,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the search input with words replaced, as the user typed them."""
+    """Return the search input as the user typed it, with the given words replaced."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

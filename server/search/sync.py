@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md), in the worker that holds a lock."""
+"""Background job that updates the search index (docs/search.md), in the worker that holds the lock."""
 
 import logging
 import threading
@@ -166,7 +166,7 @@ class _Session:
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        # `left` includes removals, so it may exceed the total.
+        # `left` includes removals, so it can exceed the total.
         self.sync.progress = (max(0, total - left), total)
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")

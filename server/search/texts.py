@@ -45,7 +45,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs in a Markdown text, without markup and line breaks."""
+    """Return the paragraphs of Markdown text, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -83,7 +83,7 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # only the beginning of a longer text is searched
+MAX_TEXT_CHARS = 1_000_000  # only the beginning of longer text is searched
 
 # functions that split a value into paragraphs, by attribute type
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
@@ -104,7 +104,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of a document's attribute. `kind` is its own type, possibly inside a component."""
+    """One searchable value of an attribute. `kind` is its own type, even inside a component."""
 
     attribute: str
     weight: float
@@ -165,7 +165,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        # An upper limit: the weight of a text inside also depends on the text's own type.
+        # An upper limit, because the weight of text inside also depends on its own type.
         return max(WEIGHTS.values())
     return WEIGHTS.get(attribute.type, 1.0)
 

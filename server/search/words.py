@@ -72,13 +72,13 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    # truncate again, because one letter can fold to several
+    # truncate again, because one letter can fold to more than one
     return (bare.translate(_LETTER_FOLDS) or word.casefold())[:MAX_WORD_CHARS]
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    # With the stem of the word without accents, `publiee` finds `publiée`; with the other, `publiée` finds
-    # `publié`.
+    # With the stem of the word without accents, `publiee` finds `publiée`; with the other stem, `publiée`
+    # finds `publié`.
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 
 

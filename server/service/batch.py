@@ -1,4 +1,4 @@
-"""Parser for batches, whose operations can refer to documents that earlier ones wrote (docs/batch.md)."""
+"""Parser for batches, in which operations can refer to documents that earlier ones wrote (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping

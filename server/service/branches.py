@@ -28,8 +28,9 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches. Methods raise ForbiddenError, and most raise ConflictError without
-    commits.
+    """Access to a site's branches.
+
+    Methods raise ForbiddenError, and most raise ConflictError if the repository has no commits.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
@@ -50,10 +51,10 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch at a commit, tag, branch or time. Raises ValidationError, and ConflictError if it
-        exists.
+        """Create a branch at a commit, tag, branch or time.
 
-        Requires `history.read`, unless the commit is the latest one of a branch.
+        Requires `history.read`, unless the commit is the latest one of a branch. Raises ValidationError, and
+        ConflictError if the branch exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -73,7 +74,7 @@ class SiteBranches:
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that were changed on the branch and that the caller may read. Raises
+        """Return the documents changed on the branch that the caller is allowed to read. Raises
         NotFoundError.
         """
         self.permit(caller, "find")

@@ -83,8 +83,8 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        # Derived relations change with any document of the type. A target that can't be found may be a draft,
-        # which a tag with its id would reveal.
+        # Any document of the type can change a derived relation. A target that can't be found could be a
+        # draft, which a tag with its id would reveal.
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
         if node.attribute.derived or len(documents) < len(targets):
@@ -102,7 +102,7 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    # for callers who may change the document; all others get `tag_of_bytes`
+    # for callers who are allowed to change the document; all others get `tag_of_bytes`
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 

@@ -1,4 +1,4 @@
-"""Filter for the changes to files in git that a caller may see, under the current and the former schema."""
+"""Filter for the changes to files in git that both the current and the former schema let a caller see."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor may see. Uncommitted changes are compared to the commit `head`."""
+    """Filter for the changes that an actor is allowed to see. Uncommitted changes are those since `head`."""
 
     actor: Actor
     today: Layout
@@ -22,9 +22,9 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return a change as the actor may see it, or None. `commit` is None for an uncommitted change.
+        """Return a change as it is visible to the actor, or None. `commit` is None for an uncommitted change.
 
-        Changes that show or hide the file appear as creation or deletion.
+        A change that reveals or hides the file appears as its creation or deletion.
         """
         if self.actor.everything:
             return change
@@ -40,8 +40,8 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor may see everything that a commit changed, under the schema of
-        that time.
+        """Return whether the actor is allowed to see all of a commit's changes, under the schema of that
+        time.
         """
         if self.actor.everything:
             return True

@@ -27,7 +27,7 @@ def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> st
 
 
 def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
-    # The message of a merge may mention any merged file, but git lists only the files that had conflicts.
+    # The message of a merge can mention any merged file, but git lists only the files that had conflicts.
     if len(commit.parents) > 1:
         types = timeline.schema.content_types
         return may_find(actor, UPLOAD) and all(may_see_all(actor, type_) for type_ in types)
@@ -38,7 +38,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of visible changed documents and files as in trailers, such as `article/ID`."""
+    """Return the names of the visible changed documents and files, as in trailers (such as `article/ID`)."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.change(commit, change)

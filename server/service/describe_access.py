@@ -106,7 +106,7 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    # The URL may contain a secret.
+    # The URL could contain a secret.
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
@@ -120,7 +120,7 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Describe the attributes that the caller may see, with private ones for types in `writable_uids`."""
+    """Describe the attributes that are visible to the caller, with private ones for `writable_uids`."""
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()

@@ -92,7 +92,7 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the written version. Raises NotFoundError if the document has been deleted since.
 
-        Drafts that the actor may not read get no entity tag.
+        Drafts that the actor is not allowed to read get no entity tag.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -110,7 +110,7 @@ class DocumentWrite:
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
+    """Raise ForbiddenError if the actor is not allowed to perform this kind of write on the content type.
 
     Raises ValidationError if the type does not support it.
     """
@@ -216,7 +216,7 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the named attributes of a version, with relations and media, as the actor may see them."""
+    """Render the named attributes of a version, with the relations and media that the actor can see."""
     # An empty cache, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)

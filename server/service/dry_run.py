@@ -25,7 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files whose source the caller may read, sorted by path. Raises LimitError."""
+    """Yield the changes to files whose source is visible to the caller, sorted by path. Raises LimitError."""
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

@@ -32,9 +32,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller may see, newest first.
+    """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` select a locale and status. `others` are more schemas whose hidden attributes are hidden, too.
+    `params` select a locale and status. `others` are additional schemas whose hidden attributes stay hidden.
     """
 
     caller: Caller
@@ -58,7 +58,8 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions in them. `status` overrides the parameter.
+        """Return the selected locale and status, and the versions with them. `status` overrides the
+        parameter.
 
         Raises ForbiddenError and ValidationError.
         """
@@ -72,9 +73,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit ("": now), or None. Raises the errors of `of_one_file`.
+        """Return the document's content at a commit, or None. If `commit` is "", return the current content.
 
-        Without a draft, returns the published version.
+        Without a draft, returns the published version. Raises the errors of `of_one_file`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -100,10 +101,10 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document, and the commits of both ("": none, or the current
-    files).
+    """The differences between two versions of a document, and their commits.
 
-    `unread` contains, for each version, the keys in its file that the current schema lacks.
+    A commit is "" for the current files, or if there is no earlier version. `unread` contains, for each
+    version, the keys in its file that the current schema lacks.
     """
 
     differences: Mapping[str, Difference]
@@ -134,8 +135,7 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, with the documents that the caller may
-        find.
+        """Return the commits that changed documents, newest first, with the documents visible to the caller.
 
         Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
@@ -223,9 +223,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute's value, or each line of a text, comes from. Raises
-        LimitError.
-        """
+        """Find the version that each attribute's value or line of text comes from. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -280,9 +278,7 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit, if the caller may see it under that commit's schema,
-        too.
-        """
+        """Return the document's content at a commit, if it is also visible under that commit's schema."""
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
             return history.content_at(commit, status)
@@ -334,7 +330,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed and that the caller may find."""
+    """Yield the documents that a commit changed and that the caller is allowed to find."""
     for each in commit.changes:
         change = changes.change(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -349,9 +345,10 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see a content type's drafts in the history.
+    """Return whether the caller is allowed to see a content type's drafts in the history.
 
-    Raises ForbiddenError if the caller may not and the history can't tell drafts apart.
+    Raises ForbiddenError if the caller is not allowed to, and the history can't tell drafts from published
+    versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:

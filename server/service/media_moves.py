@@ -158,8 +158,7 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files to the bucket, with resized variants, and delete them from the disk unless
-    `keep`.
+    """Upload all media files and resized variants to the bucket. Unless `keep` is set, delete local files.
 
     Raises BucketError, and the errors of a write.
     """

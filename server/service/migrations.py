@@ -44,7 +44,7 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or bring all documents up to date with the kept ones, in one write.
+    """Apply a new migration, or bring all documents up to date with the kept migrations, in one write.
 
     Raises ConflictError if files have uncommitted changes, ValidationError if values would be lost, and the
     errors of `Writes.make`.

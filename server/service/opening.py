@@ -21,7 +21,7 @@ from server.site.loading import Progress, end_with_parent
 from server.site.parts import Arbiter, Parts
 from server.site.site import Site
 
-# limits the delay of a server's start by the comparison with the event log
+# limits how long the comparison with the event log can delay server startup
 RECORD_TIMEOUT_S = 10.0
 # called with each change and its duration in seconds
 ReportOf = Callable[[Site, Change, float], None]
@@ -31,7 +31,7 @@ class Mode(Enum):
     """Purpose for which a site is opened.
 
     - READ: a write raises ReadOnlySiteError.
-    - COMMAND: reading and writing, possibly beside a running server.
+    - COMMAND: reading and writing, possibly while a server is running.
     - SERVER: reading and writing by forked workers.
     """
 
@@ -83,7 +83,7 @@ class OpenSite:
             process = get_context("fork").Process(target=self._record)
             process.start()
             process.join(RECORD_TIMEOUT_S)
-            process.kill()  # if it is still running, a worker does its work
+            process.kill()  # if it is still running, a worker takes over its work
             process.join(RECORD_TIMEOUT_S)
 
     def _record(self) -> None:
@@ -94,8 +94,8 @@ class OpenSite:
     def _make_arbiter(self) -> Arbiter:
         """Return the arbiter, which pushes writes to the git remote before they take effect."""
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # A command may be unable to connect to PostgreSQL. It need not notify other machines: if two writes
-        # conflict, the git remote rejects one of them.
+        # A command might be unable to connect to PostgreSQL. It need not notify other machines, because if
+        # two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -117,7 +117,7 @@ def open_site(
     """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
 
     - `report` is called after each write by this process.
-    - `request_reload` is called to start new workers, after a schema change in a large site.
+    - `request_reload` is called to start new workers, after a schema change on a large site.
     - `records`: whether to record events. By default, servers do, and commands if the log is a file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
@@ -132,4 +132,4 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Notify nobody about a command's changes: other machines poll the git remote."""
+    """Notify nobody about a command's changes, because other machines poll the git remote."""

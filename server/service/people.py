@@ -87,7 +87,8 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the user who sent the request, and return it as JSON.
 
-        Raises UnauthorizedError for other callers, and ApplicationError if the email address is fixed.
+        Raises UnauthorizedError for other callers, and ApplicationError if the email address can't be
+        changed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -147,7 +148,7 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes an email address that the site confirms at registration."""
+    """Raise ApplicationError if a user changes an email address on a site that confirms addresses."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:

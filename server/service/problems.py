@@ -1,6 +1,7 @@
-"""Problems in a served site that a caller may see or fix.
+"""Problems in a served site that a caller is allowed to see or fix.
 
-Messages may quote hidden values and drafts, so seeing one requires access to all that it may mention.
+Messages can quote hidden values and drafts, so seeing a problem requires access to everything that its
+message could mention.
 """
 
 import re
@@ -74,7 +75,7 @@ class ProblemFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see: `seen` in the content type and document, `found` with all filters."""
+    """Problems visible to the caller: `seen` in the content type and document, `found` after all filters."""
 
     check: Check
     is_current: bool
@@ -158,7 +159,7 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """View of the problems in a site that one caller may see and fix."""
+    """View of the problems in a site that one caller is allowed to see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
@@ -173,7 +174,7 @@ class ProblemViewer:
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the visible problems, without fixes that the caller may not apply."""
+        """Yield the visible problems, without fixes that the caller is not allowed to apply."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -189,7 +190,7 @@ class ProblemViewer:
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
-        if problem.rule == "broken-link":  # the advice may name files and headings of any document
+        if problem.rule == "broken-link":  # the advice can name files and headings of any document
             return replace(found, problem=replace(problem, fix="correct the link"))
         words, types = {*_WORD.findall(problem.fix)}, self._types_at(type_, _names_of(problem.at))
         if not any(words & self._hidden_names(one) for one in types):
@@ -218,7 +219,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller may see the problem and update the document."""
+        """Return whether the caller is allowed to see the problem and update the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -249,7 +250,9 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller may see a problem at a path, and the targets of `dangling` relations."""
+        """Return whether a problem at a path, and the targets of `dangling` relations, are visible to the
+        caller.
+        """
         if not names:
             return True
         attribute = type_.attributes.get(str(names[0]))
@@ -264,7 +267,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller may see everything that a relation or media attribute can refer to."""
+        """Return whether all possible targets of a relation or media attribute are visible to the caller."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types

@@ -27,10 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """JSON body and entity tag of a read. `users` is the version of the index of users that it depends on, or
-    None.
+    """JSON body and entity tag of a read.
 
-    `cache_tags` is the value of a header, or "".
+    `users` is the version of the user index that the body depends on, or None. `cache_tags` is the value of a
+    header, or "".
     """
 
     body: bytes
@@ -138,8 +138,8 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        # Callers who may not change the document get a tag of the response only: a new tag for an unchanged
-        # response would reveal a change to a hidden attribute.
+        # Callers who are not allowed to change the document get a tag that depends only on the response.
+        # Otherwise, a new tag for an unchanged response would reveal a change to a hidden attribute.
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)
@@ -156,7 +156,7 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query, restricted to what the actor may see."""
+        """Parse a request's parameters into a query, restricted to what the actor is allowed to see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 

@@ -84,8 +84,9 @@ class Renderer:
         return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
-        """Return a function that writes JSON objects of one type, with serialized members at their `first`
-        and `last`.
+        """Return a function that writes JSON objects of one type.
+
+        `first` and `last` are serialized members that it adds at the start and at the end.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -106,7 +107,7 @@ class Renderer:
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: Out) -> None:
-            # For all members together. Lists with several items spend more.
+            # For all members together. Lists with more than one item spend more.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
@@ -152,7 +153,8 @@ class Renderer:
     def _compile_relation(self, node: Node) -> Member:
         attribute, at = node.attribute, node.at
         assert attribute is not None
-        # On the other side of a polymorphic relation, all targets have the same type, so `__type` is omitted.
+        # On the inverse side of a polymorphic relation, all targets have the same type, so `__type` is
+        # omitted.
         write = (
             self._count(self._arrangement(node))
             if node.count
@@ -181,10 +183,8 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes populated documents, or only the first unless
-        `many`.
-        """
-        if morph and self._wraps:  # in Strapi 4, documents in a relation to several types are not wrapped
+        """Return a function that filters, sorts and writes populated documents (without `many`, only one)."""
+        if morph and self._wraps:  # in Strapi 4, documents in a relation to multiple types are not wrapped
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
@@ -316,7 +316,7 @@ def _component_member(uid: str, *, zone: bool) -> bytes:
 # The cache saves 2.4 of the 84 µs for a read of one document that is not cached.
 @lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the ids and named columns of a document or component, not closed."""
+    """Return a function that writes the ids and named columns of an item, without the closing brace."""
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]
@@ -325,7 +325,7 @@ def _columns(type_: Type, names: tuple[str, ...]) -> Start:
 # The cache saves 3.2 of the 90 µs for a read of one document that is not cached, in Strapi 4's format.
 @lru_cache(maxsize=256)
 def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes the start of a document in Strapi 4's format, not closed."""
+    """Return a function that writes columns like `_columns`, but in Strapi 4's format."""
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 

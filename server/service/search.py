@@ -1,4 +1,4 @@
-"""Ranked full-text search in all content that the caller may read (docs/search.md)."""
+"""Ranked full-text search across all content that the caller is allowed to read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # on all pages of a search together
+MAX_HITS = 10_000  # in total, on all pages of a search
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
@@ -98,7 +98,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the content types, status and locale of a request, limited to what the actor may see.
+    """Parse the content types, status and locale of a request, limited to what the actor is allowed to see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -182,7 +182,7 @@ def _body(
 
 
 def _facet(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    # The order in the index would depend on documents that the caller may not see.
+    # The order in the index would depend on documents that the caller is not allowed to see.
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"value": value, "count": count} for value, count in ordered]
 
@@ -230,9 +230,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the index was used and, for callers who may read everything, the progress of
-    indexing.
-    """
+    """Return whether the index was used and, if `may_read_all` is set, the progress of indexing."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

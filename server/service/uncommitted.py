@@ -55,7 +55,7 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return one page of the files with uncommitted changes that the caller may see.
+    """Return one page of the files with uncommitted changes that the caller is allowed to see.
 
     Raises ForbiddenError, and ConflictError if the site has no commits.
     """
@@ -111,7 +111,7 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see under both the current and the committed schema."""
+    """Return the changed files that both the current and the committed schema let the caller see."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:

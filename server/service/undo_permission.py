@@ -1,4 +1,4 @@
-"""Permissions for undoing a write: those for the write itself and for everything that undoing changes."""
+"""Permissions for undoing a write: those for the write itself, and for everything that the undo changes."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -19,7 +19,7 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller may no longer perform the write, or see what would be restored.
+    """Raise ForbiddenError if the caller is no longer allowed to write, or to see what would be restored.
 
     Raises NotFoundError if this version of Bifolio can't undo it.
     """
@@ -33,7 +33,7 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would create or delete documents without the permission.
+    """Raise ForbiddenError if undoing would create or delete documents without permission.
 
     `permit_write` checks changes to documents.
     """
@@ -55,7 +55,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write, given the permissions that were recorded for it."""
+    """Return whether the caller is allowed to undo a write, given the permissions recorded for it."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -65,7 +65,7 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
 
 
 def sight_of_files(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that checks whether the caller may see the file with a given path."""
+    """Return a function that checks whether the caller is allowed to see the file with a given path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Plans of changes to a site, for an editor that has some of the files open."""
+"""Plans for changes to a site, for an editor that has some of the files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Plan:
 
 
 class _OpenFiles(WorkingTree):
-    """The files of a site, with the texts of an editor for open files."""
+    """The files of a site, with the editor's text for files that are open in the editor."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)

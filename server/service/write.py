@@ -186,7 +186,7 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Save the files that `prepare` makes of the request, on the caller's branch.
+        """Save the files that `prepare` creates from the request, on the caller's branch.
 
         With `permits`, the caller can undo a write to the served branch. Raises the errors of `prepare`,
         `Site.write` and `BranchWriter.write`.
@@ -206,7 +206,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id for undoing a write that was just saved, or None if the caller may not undo it."""
+        """Return the id for undoing a write that was just saved, or None if the caller lacks permission."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)

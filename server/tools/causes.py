@@ -1,4 +1,4 @@
-"""Causes of problems: groups that one change to a schema or setting can fix."""
+"""Causes of problems: groups of problems that a single change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule, content type and message, except for values and paths."""
+    """Problems with the same rule and content type, whose messages differ only in values and paths."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -48,7 +48,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """Common message of the problems, with `…` in place of what differs."""
+        """Common message of the problems, with `…` where they differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -128,7 +128,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # Each folder is a cause of its own, and the message contains it.
+        message = problem.message  # Each folder is a cause of its own, and the message names it.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

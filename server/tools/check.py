@@ -132,7 +132,7 @@ def as_gitlab(found: Survey, prefix: str) -> str:
 
 
 def _unique_fingerprint(problem: Problem) -> str:
-    # GitLab requires different fingerprints.
+    # GitLab requires each fingerprint to be unique.
     return hashlib.sha256(f"{_fingerprint(problem)}\0{problem.line}".encode()).hexdigest()[:32]
 
 
@@ -158,7 +158,8 @@ _PATH: Style = {"bold": True}
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of the report for a terminal.
 
-    `prefix` leads from the current folder to the site. `every` lists all problems of large causes.
+    `prefix` leads from the current folder to the site. `every` lists all the problems, even for causes with
+    many.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}

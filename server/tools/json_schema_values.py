@@ -149,7 +149,7 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return the values that parsers may read from a text in a file.
+    """Return the values that parsers could read from the same text in a file.
 
     Includes None if one of them can't be written in JSON.
     """

@@ -27,7 +27,7 @@ from server.tools.json_schema_values import (
 )
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
-# by which the command recognizes files that it may delete
+# by which the command recognizes files that it is allowed to delete
 COMMENT = "Made by `bifolio schema --json-schema`. Do not edit: run it again."
 FORMATS: tuple[Format, ...] = ("json", "yaml", "front-matter")
 _FORMAT_NAMES: Mapping[Format, str] = {
@@ -68,7 +68,7 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of the JSON Schemas for one format. `draft` omits the rules that drafts may break."""
+    """Writer of the JSON Schemas for one format. `draft` omits the rules that drafts are allowed to break."""
 
     schema: Schema
     format: Format
@@ -99,7 +99,7 @@ class _Writer:
             definitions = self.definitions(type_)
         if definitions:
             found["$defs"] = {name: definitions[name] for name in sorted(definitions)}
-        if "required" not in found:  # Only comments or null make an empty document.
+        if "required" not in found:  # A file with only comments or null is an empty document.
             found["type"] = ["object", "null"]
         return found
 

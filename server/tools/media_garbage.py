@@ -118,7 +118,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield blob and path of each changed file. For a merge, only of files that differ from all parents."""
+    """Yield the blob and path of each changed file (for a merge, only if it differs from all parents)."""
     changes = (
         "--raw",
         "-c",

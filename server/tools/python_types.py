@@ -89,7 +89,7 @@ def _escaped(character: str) -> str:
 
 
 def literal(values: Iterable[str]) -> str:
-    """Return the type of one of several strings."""
+    """Return the type for a choice of strings."""
     found = ", ".join(map(text, values))
     return f"Literal[{found}]" if found else "Never"
 

@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that prints expected errors in one line and exits with status 1."""
+    """Decorator that prints expected errors on one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:

@@ -34,7 +34,7 @@ def text(value: str) -> str:
 
 
 def union(values: Iterable[str]) -> str:
-    """Return a union of TypeScript string literals, or `never` without values."""
+    """Return a union of TypeScript string literals, or `never` if there are none."""
     return " | ".join(text(value) for value in values) or "never"
 
 

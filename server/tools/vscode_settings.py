@@ -46,7 +46,7 @@ def _prefix(folder: str) -> str:
 
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
-    """Yield globs for the files of a content type. `!` excludes files."""
+    """Yield globs for the files of a content type. Globs that start with `!` exclude files."""
     for stem, ending in _paths(type_, _ENDINGS[format_]):
         if status == "draft":
             yield f"{root}{stem}.draft{ending}"

@@ -127,7 +127,7 @@ def key(name: str) -> str:
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Return the zod schema for one of several strings."""
+    """Return the zod schema for a choice of strings."""
     return f"z.literal([{', '.join(map(text, values))}])"
 
 

@@ -39,7 +39,8 @@ def default_of(attribute: Attribute) -> Any:
 # The cache saves 0.1 s in each write that uses the default of a password.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    # Documents may share this hash: the schema contains the default in plain text anyway.
+    # It is safe for documents to share this hash, because the schema contains the default in plain text
+    # anyway.
     return hash_password(text)
 
 

@@ -63,7 +63,7 @@ class FirstSeen:
     def of(self, current: Versions) -> Versions:
         """Return the versions that the first attempt looked up at the same point.
 
-        The first attempt records `current`.
+        During the first attempt, records and returns `current`.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -130,7 +130,7 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        # The files after the change may also contain published versions.
+        # The files after the change can also contain published versions.
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
@@ -149,7 +149,7 @@ class Context:
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
         """Return the version with this status, or None if it has no file.
 
-        Raises ConflictError if several files contain it.
+        Raises ConflictError if more than one file contains it.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -198,7 +198,7 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        # The timestamps stay the same, because only another document was written.
+        # The timestamps stay the same, because the write was to a different document.
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:

@@ -1,6 +1,6 @@
 """How a change affects the draft and the published version of a document.
 
-Publishing includes the draft's changes, unless the author may not read drafts.
+Publishing includes the draft's changes, unless the author is not allowed to read drafts.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from server.write.write_timestamps import (
 class DraftMerge:
     """The versions to which a change is applied.
 
-    `hidden_draft` is a draft that the author may not read, so it stays a draft.
+    `hidden_draft` is a draft that the author is not allowed to read, so it stays a draft.
     """
 
     published: Document | None
@@ -52,7 +52,7 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft's file, and create it if necessary.
+    """Write new values to the draft's file, creating it if necessary.
 
     Unchanged values are only written if `always` is set.
     """
@@ -104,7 +104,7 @@ def write_published(
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:
-    # If one of these files was edited by hand in the meantime, the change is prepared again.
+    # If one of these files has been edited by hand since it was read, the change is prepared again.
     for document in versions:
         if document is not None:
             context.changeset.rely_on(document.path)

@@ -19,7 +19,7 @@ MAX_FAULTS = 100  # maximum number of faults in one error
 MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
 MAX_QUOTE_CHARS = 2000  # Longer quotes are truncated.
 UNSAID: Any = object()  # value of a fault if the body contains no value at its path
-# Clients rely on these messages of Strapi, which replace the messages for files.
+# Clients rely on these messages from Strapi, which replace the messages that are used for files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -44,9 +44,9 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error for a request body in Strapi's form, in the order of the schema.
+    """Return the error for a request body in Strapi's format, with the faults in the order of the schema.
 
-    It quotes the invalid values.
+    The error quotes the invalid values.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -136,7 +136,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Shorten a value for quoting in an error. Numbers that were sent as strings become numbers."""
+    """Shorten a value for quoting in an error. Converts numbers that were sent as strings."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

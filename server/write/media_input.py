@@ -15,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, require_known_operations
 
-# Further keys of media files in Strapi. Clients may send them back.
+# Other keys of media files in Strapi, which clients can send back.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -59,7 +59,7 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """Return the upload paths of the files in a value, and record a fault for each missing file.
 
-        With `known`, unknown keys raise ValidationError. Without `must_exist`, numeric ids may be unknown.
+        With `known`, unknown keys raise ValidationError. Without `must_exist`, numeric ids can be unknown.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):

@@ -40,7 +40,7 @@ def free_path(
 ) -> str:
     """Return an unused path for a new document's file. Raises ConflictError if there is none."""
     type_ = address.type
-    # Callers who may not read private values can see file names.
+    # Callers who are not allowed to read private values can see file names.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
     uid = next((values[a.name] for a in uids), None)
     built = name_of(type_, values)

@@ -21,7 +21,8 @@ class Relinker:
     """Writer for relations in the files of other documents, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
-    - `blind`: whether the author may not read drafts. Then only the relations in the request are published.
+    - `blind`: whether the author is denied access to drafts. If so, only the relations in the request are
+      published.
     """
 
     context: Context
@@ -66,9 +67,9 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Update published documents: those in `drafts` refer to `target`, others don't.
+        """Update published documents so that those in `drafts` refer to `target`, and the others don't.
 
-        Skips those in `but`.
+        Skips the documents in `but`.
         """
         if not owner.draft_publish:
             return
@@ -85,7 +86,7 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        # In these relations, a target may belong to only one document.
+        # In these relations, a target can belong to only one document.
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 

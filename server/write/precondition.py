@@ -40,7 +40,7 @@ def version_of(document: Document) -> str:
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
     """Raise PreconditionError if `If-Match` does not match the document.
 
-    With `tell`, it contains the current version.
+    With `tell`, the error contains the current version.
     """
     if if_match is None:
         return

@@ -1,6 +1,6 @@
 """Preparation of write requests: checks each request and adds new file contents to the context's changeset.
 
-If the site changes in the meantime, `Site.write` prepares a request again.
+If the site changes before a write is saved, `Site.write` prepares the request again.
 """
 
 from collections.abc import Callable, Iterator
@@ -72,7 +72,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare several writes in order.
+    """Prepare the writes of a batch in order.
 
     For each, return the document's id and whether it was merged with another change.
     """
@@ -151,8 +151,8 @@ def _reading(request: WriteRequest, address: Address, context: Context, *, versi
 
 
 def _reads_merged(request: WriteRequest, address: Address, context: Context) -> bool:
-    # Without this check, the caller could find out whether a guess conflicts with a value that it may not
-    # read.
+    # Without this check, the caller could find out whether a guessed value conflicts with one that it is not
+    # allowed to read.
     reading = _reading(request, address, context, versions=_reads_version(request, address))
     return reading.covers(address.type, request.data)
 

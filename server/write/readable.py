@@ -1,4 +1,4 @@
-"""Checks whether a caller may read everything in an attribute.
+"""Checks whether a caller is allowed to read everything in an attribute.
 
 If not, a write must not reveal its values, for example by a merge or by leaving the file unchanged.
 """
@@ -13,7 +13,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a caller may read: private values, and all versions that a write changes."""
+    """What a caller is allowed to read: private values, and all versions that a write changes."""
 
     actor: Actor
     schema: Schema

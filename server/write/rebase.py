@@ -97,7 +97,7 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the conflicting attributes, with the values that the caller may see.
+    """Return the conflicting attributes, with the values that the caller is allowed to see.
 
     Omits values that are too large.
     """

@@ -17,8 +17,8 @@ CIRCULAR_MESSAGE = (
 )
 
 Target = Any  # a documentId; in a morph relation, a pair (uid, documentId)
-# Returns the target for an item. The last argument is whether it must exist. If not, an unknown numeric id
-# returns None.
+# Returns the target for an item. The last argument says whether the target must exist. If not, the function
+# returns None for an unknown numeric id.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
@@ -35,7 +35,7 @@ class Connect:
 class Links:
     """The change that a request makes to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: content types that the caller may not see. Their targets stay in the relation.
+    - `kept`: content types that the caller is not allowed to see. Their targets stay in the relation.
     - `strict`: whether a position next to a missing target is an error.
     """
 
@@ -208,7 +208,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Divide a relation's value by the locales of its targets (`locale`, or that of the numeric `id`)."""
+    """Divide a relation's value by the locales of its targets (given by `locale`, or by the numeric `id`)."""
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
@@ -284,7 +284,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            # A draft that the caller may not see is treated as missing.
+            # A draft that the caller is not allowed to see is treated as missing.
             other = resolve(attribute, neighbour, path, True)
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)

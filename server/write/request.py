@@ -31,7 +31,7 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    # for clients that may not see any conflicting attributes
+    # for clients that are not allowed to see any conflicting attributes
     return {}
 
 
@@ -40,11 +40,11 @@ class WriteRequest:
     """A request to change one version of a document.
 
     - `merge`: whether to merge it with later changes if `If-Match` does not match.
-    - `show`: returns the conflicting attributes that the actor may see.
+    - `show`: returns the conflicting attributes that the actor is allowed to see.
     - `actor`: the caller, whose permission to write has already been checked.
-    - `drafts_only`: whether the actor may only change drafts.
+    - `drafts_only`: whether the actor is only allowed to change drafts.
     - `users`: the users to which relations can refer.
-    - `locales`: where to delete, unpublish or discard.
+    - `locales`: the locales in which to delete, unpublish or discard.
     """
 
     address: Address
@@ -60,9 +60,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several writes that either all succeed or all fail.
+    """Writes that either all succeed or all fail.
 
-    Each has a function of `write.prepare` and its request.
+    Each consists of a function in `write.prepare` and the request to pass to it.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

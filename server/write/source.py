@@ -152,7 +152,7 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse the keys that a client has edited in a file's format. Raises SyntaxProblem."""
+    """Parse the keys that a client has edited, in the file's format. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -174,7 +174,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A request to replace a file's text, or only its keys that the content type does not define.
+    """A request to replace a file's text, or only the keys that the content type does not define.
 
     `if_match` identifies the text that the client has edited.
     """

@@ -1,4 +1,4 @@
-"""Undo of a write: restores the old contents of its files, unless they have changed since."""
+"""Undoes a write by restoring the old contents of its files, unless they have changed since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class UndoneDocument:
 class Restoration:
     """A request to undo a write.
 
-    - `permit`: raises ForbiddenError if the actor may not change the documents.
+    - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
     - `may_see`: returns whether error messages may mention a file.
     """
 
@@ -50,7 +50,7 @@ class Restoration:
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
     """Restore the files that a write changed. Return their paths, or () if they were already restored.
 
-    Raises ConflictError if a file has changed since or conflicts with later writes, and ForbiddenError.
+    Raises ForbiddenError, and ConflictError if a file has changed since or conflicts with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}

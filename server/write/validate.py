@@ -40,7 +40,7 @@ IGNORED_KEYS = ("publishedAt", "locale")
 _Held = Mapping[tuple[str, str], Component] | None
 _NO_VALUE: Any = object()  # stands for the current value in a new version of a document
 MAX_STRING_CHARS = 255  # limit for strings if the schema contains no limit
-# Clients may send documents from responses as targets. These keys in them are ignored.
+# Clients can send documents from responses as targets, in which these keys are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -51,7 +51,7 @@ class Change:
     """A parsed request body: new values of attributes, and changes to relations.
 
     - `by_locale`: changes to relations that are stored in other documents' files, by locale.
-    - `faults`: invalid values, which are empty in `values`.
+    - `faults`: errors in the body. Invalid values are empty in `values`.
     - `body`: the original body, for quoting in errors.
     """
 
@@ -75,12 +75,13 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies. Relation targets that the caller may not see are treated as missing.
+    """Parser for request bodies. Treats relation targets that are hidden from the caller as missing.
 
     - `locales`: the site's locales, beginning with the default.
     - `may_find`: whether relations to a content type are allowed.
-    - `may_read_drafts`: whether the caller may see a content type's drafts.
-    - `reads_version`, `reads_private`: whether the caller may read the current version and private values.
+    - `may_read_drafts`: whether the caller is allowed to see a content type's drafts.
+    - `reads_version`, `reads_private`: whether the caller is allowed to read the current version and private
+      values.
     """
 
     snapshot: Snapshot
@@ -91,12 +92,12 @@ class Validator:
     reads_private: bool
     in_private: bool = False  # whether the values to parse are inside a private attribute
     faults: list[Fault] = field(default_factory=list)
-    drafts: bool = False  # whether the content type has drafts; if it has, `status` in a target is ignored
+    drafts: bool = False  # whether the content type has drafts; if so, `status` in a target is ignored
     draft: bool = False  # whether a draft is written, for which only upper limits are checked
     # documentIds by uid and numeric id, filled at the first lookup
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    # content types that the caller may not find, filled at the first lookup
+    # content types that the caller is not allowed to find, filled at the first lookup
     hidden: frozenset[str] | None = None
 
     def change(
@@ -215,7 +216,7 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        # Existing targets that the caller may not see are not removed.
+        # Existing targets that the caller is not allowed to see are not removed.
         links = read_links(attribute, tree, path, self._resolve)
         links = replace(links, strict=self._reads_targets(attribute))
         if attribute.polymorphic and links.set is not None:
@@ -423,7 +424,7 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value, in Strapi's words where it says what is expected."""
+    """Return the error message for an invalid value, in Strapi's words where Strapi says what is expected."""
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -463,9 +464,9 @@ def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the faults in the body and in the values that violate options of their attributes.
+    """Return the faults in the body, and those of values that violate options of their attributes.
 
-    Only attributes that `only` accepts are checked, and for a draft only upper limits.
+    Checks only the options of attributes that `only` accepts, and in a draft only upper limits.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -476,7 +477,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    # A fault for a part of the value, or for a value around it, is enough.
+    # One fault is enough if it is about the value, a part of it, or a value that contains it.
     return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 

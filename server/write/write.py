@@ -1,4 +1,4 @@
-"""Writer: converts a change to a document to new contents for all affected files, in a changeset."""
+"""Writer: turns a change to a document into new contents for all affected files, in a changeset."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -42,8 +42,8 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind`: whether the author may not read drafts. Then the draft's values are not published.
-    - `reading`: what the author may read, or None for everything.
+    - `blind`: whether the author is denied access to drafts. If so, the draft's values are not published.
+    - `reading`: what the author is allowed to read, or None for everything.
     """
 
     context: Context
@@ -99,14 +99,14 @@ class Writer:
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # This would publish a draft that the author may not see.
+                raise ForbiddenError()  # This would publish a draft that the author is not allowed to see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # Publishing checks all values. But faults must not reveal values in a draft that the author may not
-        # see.
+        # Publishing checks all values. But faults must not reveal values in a draft that the author is not
+        # allowed to see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
@@ -149,7 +149,7 @@ class Writer:
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
         """Return a document's values after a change.
 
-        Derived relations are omitted: they are in other files.
+        Omits derived relations, because they are stored in other files.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):

@@ -70,7 +70,7 @@ def timestamps_of_unpublishing() -> Values:
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    # Timestamps that the file does not contain would become the time of the move.
+    # Timestamps that the file does not contain would otherwise become the time of the move.
     return _created_timestamp(context, document, document.created_at)
 
 

@@ -22,7 +22,7 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys of a TOML text. The value REMOVE or None removes a key.
+    """Change top-level keys of TOML text. The value REMOVE or None removes a key.
 
     `expand` rewrites changed keys completely. Raises NoNull if a value contains a null.
     """
@@ -47,14 +47,14 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Collector of replacements and additions in a TOML text."""
+    """Collector of replacements and additions in TOML text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
         self.all_statements = statements(text)  # with the earlier values of repeated keys
         self.cuts: list[Cut] = []
-        self.top = ""  # new keys for a text without keys above its first table
+        self.top = ""  # new keys, if there are no keys above the first table
         self.sections: list[str] = []
 
     def result(self) -> str:
@@ -140,7 +140,7 @@ class _TomlEditor:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        # A text without a final newline stays without one.
+        # If there was no final newline, do not add one.
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)

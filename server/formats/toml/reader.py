@@ -27,7 +27,7 @@ from server.formats.tree import (
 _WHERE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 _OPEN_STRING = re.compile(
     r"""Unterminated string|Expected "'|Illegal character '\\n'"""
-)  # messages of tomllib about a string that is not closed
+)  # tomllib's messages about a string that is not closed
 _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
@@ -66,7 +66,7 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Replace the earlier values of repeated keys by spaces, and add the keys to `repeats`."""
+    """Replace the earlier values of repeated keys with spaces, and add the keys to `repeats`."""
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -167,7 +167,7 @@ def toml_key(key: str) -> str:
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
     """Return the text to the right of `=`. Mappings become inline tables. Raises NoNull.
 
-    `lines` allows strings on several lines. `quote` is the previous value's quote, which is used again.
+    `lines` allows multi-line strings. `quote` is the previous value's quotation mark, which is reused.
     """
     if value is None:
         raise NoNull("TOML has no null")

@@ -1,6 +1,6 @@
-"""Statements of a TOML text, and where they begin and end.
+"""Statements of TOML text, and where they begin and end.
 
-tomllib must have accepted the text before.
+tomllib must already have accepted the text.
 """
 
 import re
@@ -28,7 +28,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value in a TOML text, from index `start` to `end`."""
+    """A value in TOML text, from index `start` to `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -60,7 +60,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return the statements of a TOML text in order."""
+    """Return the statements of TOML text in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # of arrays of tables
     table: KeyPath = ()

@@ -88,9 +88,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys of a YAML text. The value REMOVE removes a key.
+    """Change top-level keys of YAML text. The value REMOVE removes a key.
 
-    `expand` replaces all anchors and aliases by their values.
+    `expand` replaces all anchors and aliases with their values.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -98,7 +98,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
-        # A string with several lines at the end would be parsed differently without a final newline.
+        # Without a final newline, a multi-line string at the end would be parsed differently.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
         return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
@@ -127,7 +127,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Collector of replacements in a YAML text. Keys in `forced` are always rewritten."""
+    """Collector of replacements in YAML text. Keys in `forced` are always rewritten."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -344,7 +344,7 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far the mapping's lists are indented from their keys: as its first list, or 2."""
+        """Return how far lists are indented from their keys in the mapping: like its first list, or 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:

@@ -12,7 +12,7 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# libyaml 0.2.6 and later reject 1000 nested brackets. It parses ahead, so this comes before our own error.
+# libyaml 0.2.6 and later reject 1000 nested brackets. It parses ahead, so its error comes before ours.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 _TOO_DEEP = f"the values are nested more than {MAX_DEPTH} levels deep"
 _TOO_DEEP_FIX = "use fewer levels"
@@ -131,7 +131,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # `put` is repeated for scalars: parsing dominates a start without a cache.
+                # The code of `put` is repeated for scalars, because parsing takes most of the time of a
+                # startup without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -312,7 +313,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse a YAML text into a syntax tree, or return None if it is empty."""
+    """Parse YAML text into a syntax tree, or return None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

@@ -1,6 +1,7 @@
-"""YAML writer that quotes strings so that YAML 1.1 and 1.2 read them alike.
+"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers read them in the same way.
 
-It uses only ruamel.yaml's emitter, which is five times as fast as its documents.
+It uses only ruamel.yaml's emitter, which makes it five times as fast as writing whole documents with
+ruamel.yaml.
 """
 
 import io
@@ -104,7 +105,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return whether all YAML parsers read the unquoted text as this string (in brackets if `flow`)."""
+    """Return whether all YAML parsers read the unquoted text as this string. `flow` means inside brackets."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -123,7 +124,7 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quo
     """Return the lines for a key and its value.
 
     `offset` is the indentation of list items. `flow` writes lists and mappings in brackets. `quote` is the
-    previous quote, or ESCAPED for a string on one line.
+    previous quotation mark, or ESCAPED for a string on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
@@ -197,7 +198,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the previous quote if it can be used again, or ""."""
+    """Return the previous quotation mark if it can be reused, or ""."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:

@@ -19,7 +19,7 @@ from server.write.validate import check
 
 
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError if the actor lacks a permission for one of the changes in a merge.
+    """Raise ForbiddenError if the actor lacks permission for any of the changes in a merge.
 
     Files other than documents and media require full access.
     """
@@ -86,7 +86,8 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with a snapshot, except the files `left_out`.
+    Unique values are compared with those of the documents in `snapshot`, except those in the files
+    `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

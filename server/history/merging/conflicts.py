@@ -27,7 +27,7 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 class Resolution:
     """How a request resolves conflicts, by document name and by file path.
 
-    A document has one side ("ours" or "theirs"), or a side or `{"value": …}` for each attribute.
+    For a document, it is one side ("ours" or "theirs"), or a side or `{"value": …}` for each attribute.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -67,9 +67,9 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
-    """Add a conflict for each attribute that both sides changed and that the actor may not read.
+    """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
 
-    Otherwise, a merge would tell whether a guessed value is right.
+    Otherwise, a merge would reveal whether a guessed value is right.
     """
     base, ours, theirs = three.values
     if ours is None or theirs is None:
@@ -139,7 +139,7 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if there are unresolved conflicts, with the values that the viewer may see."""
+        """Raise UnmergedError, with the values that the viewer can see, if conflicts are unresolved."""
         if not self.documents and not self.files:
             return
         reported = [
@@ -161,7 +161,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Return the conflict in a document as JSON, with the values on each side or the side that deleted it."""
+    """Return a document's conflict as JSON: the values on each side, or the side that deleted it."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,

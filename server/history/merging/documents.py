@@ -65,11 +65,11 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        # With theirs last, conflicts get the value from theirs.
+        # Theirs is the last argument, so its values are used in conflicts.
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        # With ours last, conflicts get the value from ours.
+        # Ours is the last argument, so its values are used in conflicts.
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
@@ -113,7 +113,7 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    # Otherwise, they would be treated as deleted on the side where the file can't be parsed.
+    # Otherwise, a document would be treated as deleted on the side where its file can't be parsed.
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
         path
@@ -163,10 +163,10 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that may be plain text on the branch.
+    """Raise ConflictError if a merge would copy a password that could be plain text on the branch.
 
-    That is so if the attribute has another type there. Attributes in `given` come from the request and are
-    already hashed.
+    This is the case if the attribute has a different type there. The values of attributes in `given` come
+    from the request and are already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -205,7 +205,7 @@ def write_merged(
 ) -> dict[str, str | None]:
     """Return the new texts of a version's files, or None for a deleted file.
 
-    Keeps formatting and comments of both sides where possible, otherwise those of ours.
+    Keeps the formatting and comments of both sides where possible, or else those of ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -223,8 +223,8 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    # A deleted version is kept if the request chose the other side, which changed keys that are not
-    # attributes.
+    # True if one side deleted the version, the other side changed keys that are not attributes, and the
+    # request chose that other side.
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
         return False
@@ -276,7 +276,7 @@ def _in_merged_lines(
     changeset = Changeset(context.store.root)
     changeset.put(ours.path, text)
     lines = replace(context, changeset=changeset)
-    if merge_other_keys(base, ours, theirs)[1]:  # The lines may mix the two values of a key in conflict.
+    if merge_other_keys(base, ours, theirs)[1]:  # The lines could mix the two values of a key in conflict.
         return None
     changes = _with_other_keys(lines.changes(document, values), values, (base, ours, theirs), decisions)
     changes = {**changes, **timestamps_of_merge(context.now, lines.tree(document))}

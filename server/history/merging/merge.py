@@ -46,7 +46,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is about to be served, and a check whether its files still fit the served state."""
+    """A commit that is about to be served, and a check of whether its files still fit the served state."""
 
     joined: Joined
     changeset: Changeset
@@ -102,7 +102,7 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 8  # A merge is tried again if another writer moves the branch first.
+MAX_ATTEMPTS = 8  # A merge is retried if another writer moves the branch first.
 _OVERTAKEN_MESSAGE = "The branch changed repeatedly while this merge was being prepared; try again"
 _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
@@ -120,7 +120,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge: "merge", "fast-forward" or "nothing". `commit` may be "pending"."""
+    """Result of a merge: "merge", "fast-forward" or "nothing". `commit` can be "pending"."""
 
     into: str
     result: str
@@ -166,7 +166,7 @@ class _Files:
 
 
 class Merger:
-    """Merger for a site's branches. Safe for several threads and processes."""
+    """Merges a site's branches. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
@@ -336,11 +336,11 @@ class Merger:
             return put_in_place(self.site, Arrival(files.joined, files.changeset, fit), signed)
         except CommitError as error:
             raise ConflictError(f"The merge can't be committed: {error}") from error
-        except ConflictError as error:  # One of the files was edited in the meantime.
+        except ConflictError as error:  # One of the files has been edited since.
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise an error if the served state has changed so that the merge is no longer possible."""
+        """Raise an error if changes to the served state have made the merge impossible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:

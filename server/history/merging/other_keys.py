@@ -1,6 +1,6 @@
 """Merging of the keys in a document's file that are not attributes.
 
-An attribute with unknown keys in components is merged as a single value.
+An attribute whose components contain unknown keys is merged as a single value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and those that both changed, with values from theirs.
+    """Return the keys that only theirs changed, and the keys that both sides changed, with theirs' values.
 
     Removed keys have the value REMOVE. Bifolio's own fields are never in conflict.
     """

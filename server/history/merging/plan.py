@@ -1,4 +1,4 @@
-"""Plan for a merge: the new content of each changed file, as a text or as a git object."""
+"""Plan for a merge: the new content of each changed file, as text or as a git object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -45,14 +45,14 @@ from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
 
-Outcome = str | Staged | None  # a text, a git object, or None for a deleted file
+Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 
 
 @dataclass(slots=True)
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    `their_schema` is only set if the documents contain passwords.
+    `their_schema` is set only if the documents contain passwords.
     """
 
     sides: Sides
@@ -81,7 +81,8 @@ class Planner:
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge. `changeset` reads the files on the target branch.
 
-        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError for a needless resolution.
+        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if the request resolves
+        something that has no conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -142,7 +143,7 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if a merge may show what the branch hides, without full access."""
+        """Raise ForbiddenError if a merge could reveal what the branch hides. Full access permits this."""
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
             return
@@ -156,7 +157,7 @@ class Planner:
                 )
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
-        # Each of them may hide values in conflicts.
+        # Each of these schemas can hide values in conflicts.
         if self.whole:
             return ()
         return tuple(self.past.schema(commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -164,7 +165,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document: a text is merged by line, others come from one side."""
+        """Add a file that is not a document. Text is merged line by line, other files come from one side."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -223,7 +224,7 @@ class Planner:
             if path in files and files[path].ours and not self._is_vacated(plan, path)
         ]
         if any(unmerged.side_of_file(path) != "theirs" for path in occupied):
-            return  # Our side has another document at this path: a conflict.
+            return  # Our side has a different document at this path, which is a conflict.
         for path, outcome in outcomes.items():
             if outcome is not None or plan.outcomes.get(path) is None:
                 plan.outcomes[path] = outcome
@@ -235,7 +236,7 @@ class Planner:
         return Reading(self.actor, schema, private, versions)
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        # The merge may delete or move the document at this path.
+        # The merge could delete or move the document at this path.
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 

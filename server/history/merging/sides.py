@@ -76,7 +76,8 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
     """Return the files that ours or theirs has changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths. Without `whole`, also for special files, and LimitError.
+    Raises ConflictError for forbidden paths. Without `whole`, also raises ConflictError for special files,
+    and LimitError for too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)

@@ -43,9 +43,9 @@ class Texts:
 class MergedFile:
     """Result of a merge: the merged file, and the attributes and keys in conflict.
 
-    - `text`: with the values of ours in conflicts.
-    - `theirs`, `base`: with the values of that side.
-    - `common`: without the values in conflict.
+    - `text`: the file, with the values of ours in conflicts.
+    - `theirs`, `base`: the file, with the values of that side in conflicts.
+    - `common`: the file, without the values in conflict.
     """
 
     text: str
@@ -56,7 +56,7 @@ class MergedFile:
 
 
 class _OneFile:
-    """Files with only one file in them. Implements `storage.changeset.Files`."""
+    """A set of files that contains only one. Implements `storage.changeset.Files`."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path, self._data = path, data
@@ -133,7 +133,7 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The values of an attribute in conflict on each side, and without the conflict."""
+    """The values of an attribute in conflict: on each side, and without the conflicting parts."""
 
     ours: Any
     theirs: Any

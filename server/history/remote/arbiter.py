@@ -47,9 +47,10 @@ BATCH_WRITES = 16  # limit for the writes in one push
 
 
 class Arbiter:
-    """Writer that pushes each write before serving it. Safe for several threads and processes.
+    """Writer that pushes each write before making it visible to readers.
 
-    Writes that arrive during a push are pushed together, as separate commits.
+    Writes that arrive during a push are pushed together, as separate commits. Safe to use from multiple
+    threads and processes.
     """
 
     def __init__(
@@ -100,7 +101,8 @@ class Arbiter:
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
         """Push a group of writes, then serve them. If `ask` is set, fetch first.
 
-        Writes that must wait are removed from `group`. Raises RemoteError if the others are not accepted.
+        Writes that must wait are removed from `group`. Raises RemoteError if the remote does not accept the
+        rest.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -114,7 +116,7 @@ class Arbiter:
                 if commit:
                     self._pusher.push(level, commit, first.left)
             except RemoteRefusedError:
-                self._keep(group, links[:1])  # Push one at a time, to find out which one is rejected.
+                self._keep(group, links[:1])  # Push one at a time to find out which one is rejected.
                 if len(links) == 1:
                     raise
             except RemoteMovedError:
@@ -127,7 +129,8 @@ class Arbiter:
                 raise
             else:
                 self._serve(level, links)
-                # After an earlier `leave`, the next machine would record the events without their author.
+                # If `leave` were called earlier, the next machine would record the events without their
+                # author.
                 self._queue.leave()
                 if commit:
                     self._notify(commit)
@@ -173,7 +176,7 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        # False: the next write can't be prepared on top of this one.
+        # Returns False if the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
@@ -217,7 +220,7 @@ class Arbiter:
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Context manager: block other pushes and merges, after waiting at most `seconds`.
 
-        Yields whether other machines had to be waited for. If so, the caller must fetch.
+        Yields whether it had to wait for other machines. If so, the caller must fetch.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -227,7 +230,7 @@ class Arbiter:
             if error.message != self._logged_reason:
                 self._logged_reason = error.message
                 log.warning("writes are rejected for now: %s", error.message)
-            # The message contains URLs and file names, so callers get it only if it is harmless.
+            # The message can contain URLs and file names, so callers get it only if it is harmless.
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
@@ -283,7 +286,7 @@ class Arbiter:
                 raise CommitError("another process has committed in the meantime")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
-        except (BusyError, CommitError, ConflictError):  # Files were edited or committed in the meantime.
+        except (BusyError, CommitError, ConflictError):  # Files have been edited or committed since.
             read_by_path = {write.path: write.read for write in attempt.writes if write.path not in written}
             local_edits = {path: data for path, data in read_by_path.items() if data is not None}
             take_over = partial(self.takeover.take_over_locked, commit, level.branch, by, local_edits)

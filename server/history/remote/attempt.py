@@ -60,7 +60,7 @@ class Attempt(Turn, Generic[Request, Result]):
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        # The write may still succeed after earlier writes, so ignore errors.
+        # The write can still succeed once earlier writes are done, so ignore errors.
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
             self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))

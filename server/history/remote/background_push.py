@@ -1,4 +1,4 @@
-"""Background pushes of commits whose writes were already confirmed to the client."""
+"""Pushes commits in the background, after their writes were confirmed to the client."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -32,10 +32,10 @@ class Outgoing(Job):
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
-        self._done: object = None  # a mark that identifies HEAD when the remote last had all commits
+        self._done: object = None  # identifies HEAD at the time when the remote last had all commits
         self._failures, self._error = 0, ""
         self._again_at = 0.0  # when a failed push is retried, by the monotonic clock
-        self._stuck: object = None  # a mark that identifies HEAD at the last conflict
+        self._stuck: object = None  # identifies HEAD at the last conflict
 
     def start(self, context: JobContext) -> None:
         self._clock = context.clock
@@ -53,7 +53,7 @@ class Outgoing(Job):
         return self._timing.push_s
 
     def _pause_s(self) -> float:
-        # After a conflict, a new commit may help at any time.
+        # A new commit can resolve a conflict at any time, so the pause stays short.
         pause = self.backoff.pause_s(self._failures)
         return min(pause, self.backoff.first_s) if self._stuck else pause
 

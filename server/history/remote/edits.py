@@ -55,9 +55,10 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create a commit of the working tree to which no branch refers, and return its id.
+    """Commit the working tree without moving a branch, and return the commit's id.
 
-    It contains tracked files and those at `paths`. `folder` is for temporary files. Raises CommitError.
+    The commit contains tracked files and those at `paths`. `folder` is for temporary files. Raises
+    CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")

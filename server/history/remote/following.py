@@ -1,6 +1,6 @@
-"""Follower of the git remote. It fetches at intervals or when it is notified, and merges new commits.
+"""Follower of the git remote, which fetches at intervals or when notified, and merges new commits.
 
-Only one process of all servers of a site is the follower.
+Of all the processes that serve a site's folder, only one is the follower.
 """
 
 import logging
@@ -55,7 +55,7 @@ class Follower(Job):
         self._status = RemoteStatus()
         self._written_status: RemoteStatus | None = None  # as last written to disk
         self._away_since = 0.0  # when the remote became unavailable, by the monotonic clock
-        self._stuck: object = None  # why a commit was blocked; after a change, the commit is applied again
+        self._stuck: object = None  # what blocked a commit; when this changes, the commit is applied again
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -101,8 +101,8 @@ class Follower(Job):
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
         status = self.ask(settings)
-        # If commits arrive constantly, this limits the load to half a processor and merges several commits at
-        # once.
+        # If commits arrive constantly, this limits the load to half a processor, and multiple commits are
+        # merged at once.
         stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
         pause = self._pause(settings.git.follow.total_seconds())
         if status.state != CURRENT:
@@ -169,7 +169,7 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        # The history seems to have been rewritten. Fetch again, as this may be a temporary fault.
+        # The history seems to have been rewritten. Fetch again, because this could be a temporary fault.
         again = fetch(self.root, remote, branch)
         if again != theirs:
             raise NotTakenOverError("The git remote returned two different commits; fetching again")

@@ -1,4 +1,4 @@
-"""Choice of the commit to check out when the remote has new ones: theirs, or a merge with ours."""
+"""Chooses the commit to check out when the remote has new commits: theirs, or a merge of theirs with ours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,8 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        # The history of the target lacks the current commit, so a ref must protect it from deletion.
+        # The target's history lacks the current commit, so a ref must protect the current commit from
+        # deletion.
         return self.how in (RESET, REAPPLY)
 
 

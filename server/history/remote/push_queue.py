@@ -1,6 +1,6 @@
-"""Queue of threads for group pushes. The first thread is the leader and pushes the writes of all.
+"""Queue of threads that wait to push. The first thread is the leader and pushes the writes of all threads.
 
-The leader can run jobs in the threads that wait.
+The leader can run jobs in the waiting threads.
 """
 
 import threading

@@ -13,7 +13,7 @@ from server.storage.git.remote import fetch, push, tracked_commit
 PUSH_TIMEOUT_S = 10.0  # timeout for one fetch or push
 MIN_TIMEOUT_S = 5.0  # A push has at least this much time, even if the write times out sooner.
 LOST_RESPONSE_TIMEOUT_S = (
-    3.0  # After a push without a response: how long to check whether the remote has the commit.
+    3.0  # how long to check whether the remote has the commit, after a push without a response
 )
 POLL_INTERVAL_S = 0.2  # pause between these checks
 BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
@@ -65,7 +65,7 @@ class Pusher:
     ) -> None:
         """Push a commit that contains the last known commit of the remote.
 
-        Raises RemoteMovedError if the remote has newer commits, RemoteLostError if the result is unknown.
+        Raises RemoteMovedError if the remote has newer commits, and RemoteLostError if the result is unknown.
         """
         timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -121,7 +121,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for pauses between pushes, in which other machines can push. Not thread-safe."""
+    """Calculates the pauses between pushes, during which other machines can push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0

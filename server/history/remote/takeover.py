@@ -45,8 +45,8 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-MAX_ATTEMPTS = 5  # A takeover is tried again if other processes change the files or the branch first.
-LOCK_TIMEOUT_S = 15.0  # limit for the wait for the takeover lock
+MAX_ATTEMPTS = 5  # A takeover is retried if other processes change the files or the branch first.
+LOCK_TIMEOUT_S = 15.0  # maximum wait for the takeover lock
 _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 
@@ -73,7 +73,7 @@ class _Files:
 
 
 class Takeover:
-    """Applier of remote commits to the site. Safe for several threads and processes."""
+    """Applies remote commits to the site. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -87,9 +87,9 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from a remote branch to the site, by default from that of the checked-out branch.
+        """Apply a commit from the remote branch `branch` to the site, by default that of the served branch.
 
-        `by` is the author if it is a write. Raises NotTakenOverError, BusyError and StorageError.
+        `by` is the author if the commit is a write. Raises NotTakenOverError, BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -115,7 +115,7 @@ class Takeover:
                 raise NotTakenOverError(f"git can't commit now: {error}") from error
             except NotTakenOverError:
                 raise
-            except ConflictError as error:  # A file was edited in the meantime.
+            except ConflictError as error:  # A file has been edited since.
                 reason = error
                 self.site.refresh()
             except _Overtaken:
@@ -262,7 +262,7 @@ class Takeover:
 def served_branch(root: Path, expected: str) -> str:
     """Return the name of the checked-out branch.
 
-    Raises NotTakenOverError if none is checked out, or a different one than `expected`.
+    Raises NotTakenOverError if no branch is checked out, or a branch other than `expected`.
     """
     branch = checked_out(root)
     if not branch:

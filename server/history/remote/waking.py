@@ -15,7 +15,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class Pipe:
-    """The end of the named pipe from which the follower reads."""
+    """The end of the named pipe that the follower reads from."""
 
     def __init__(self, root: Path) -> None:
         path = state_folder(root) / _PIPE_FILE
@@ -39,7 +39,8 @@ class Pipe:
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
         """Wait up to `seconds` (None: forever) for a wake-up, and return whether there was one."""
-        poller = select.poll()  # Unlike select(), poll() accepts descriptors above 1,023 (many clients).
+        # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
+        poller = select.poll()
         poller.register(self._pipe, select.POLLIN)
         if not poller.poll(None if seconds is None else seconds * 1000):
             return False
@@ -72,7 +73,7 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    # A commit that is checked out comes from a local write.
+    # If the commit is checked out, it comes from a local write, so the follower need not fetch.
     if not commit or commit != head_commit(root):
         wake(root)
 

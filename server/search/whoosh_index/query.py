@@ -20,7 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # 16 positions cost one step
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries, and score higher with each."""
+    """Query for documents that match at least `least` of the queries, with a higher score for each."""
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
@@ -83,9 +83,9 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in a certain order, each given as a list of terms.
+    """Query for a sequence of words, each given as a list of terms.
 
-    With `start`, they must be in the attribute whose positions begin there.
+    With `start`, the words must be in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -112,9 +112,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase. The time is proportional to positions and
-        words.
-        """
+        """Return whether the current document contains the phrase, in time linear in positions and words."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -158,9 +156,9 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 # --- query ----------------------------------------------------------------------------------------
 
 MAX_EXPANSIONS = 16  # terms for one prefix
-MIN_STEM_CHARS = 4  # from this length on, a prefix may be longer than the stem of a word that starts with it
-# A word in more than this share of a language's documents, and in a language with more than this number of
-# documents, is not required.
+MIN_STEM_CHARS = 4  # a prefix of at least this length can be longer than the stem of a matching word
+# A word is not required if it is in more than this share of a language's documents, and the language has more
+# than this number of documents.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
 # of an incomplete word's terms, and of a word's second term
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6

@@ -38,9 +38,7 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches, in an order that depends only on scores and keys, so that pages fit
-    together.
-    """
+    """The best `limit` matches, ordered only by score and key, so that consecutive pages do not overlap."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

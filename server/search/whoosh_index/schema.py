@@ -1,4 +1,4 @@
-"""Index schema: one whoosh document is one version, with fields such as `text_en` for each language.
+"""Index schema: each version is one whoosh document, with fields such as `text_en` for each language.
 
 Each attribute has its own range of positions, for conditions such as `title:tide`.
 """

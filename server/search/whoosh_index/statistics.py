@@ -13,7 +13,7 @@ _LOG2_POSTINGS_PER_STEP = 3  # 8 documents cost one step
 
 
 class Statistics:
-    """Statistics about terms in the groups that the caller may see.
+    """Statistics about terms in the groups that the caller is allowed to see.
 
     `documents` is the number of their versions, by language.
     """
@@ -77,7 +77,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores, computed only from versions that the caller may see."""
+    """BM25 scores, computed only from versions that the caller is allowed to see."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

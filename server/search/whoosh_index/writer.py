@@ -1,4 +1,4 @@
-"""Index writer, of which an index can have only one at a time."""
+"""Index writer. An index can have only one writer at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index, with a digest of its content. Paragraphs: attribute number, weight, text."""
+    """One version to index, and a digest of its content. A paragraph is (attribute number, weight, text)."""
 
     key: str
     digest: str

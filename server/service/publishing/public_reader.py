@@ -1,4 +1,4 @@
-"""What the public may find: published documents, for feeds, sitemaps and redirects."""
+"""What the public is allowed to find: published documents, for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class PublicSite:
 
     @property
     def types(self) -> list[Type]:
-        """The content types that have public URLs and that the public may find."""
+        """The content types that have public URLs and that the public is allowed to find."""
         urls, actor = self.state.settings.urls, self.actor
         types = self.state.schema.content_types
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]

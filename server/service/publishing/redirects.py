@@ -30,7 +30,7 @@ from server.storage.read import MAX_FILE_BYTES, decode, parse, positions_of, rea
 
 MAX_ALIASES = 1000  # for one document
 MAX_LOOP = 20  # longer loops are left out, too, but not recognized as loops
-MAX_SHOWN_CHARS = 200  # of an alias, in a message
+MAX_SHOWN_CHARS = 200  # of an alias that a message quotes
 STATUS = 301
 _ALIAS_WORDS = re.compile(b"|".join(key.encode() for key in ALIAS_KEYS))
 _BATCH_FILES = 500
@@ -93,7 +93,7 @@ class Redirects:
         self._last: tuple[State, str, RedirectList] | None = None
 
     def of(self, caller: Caller) -> RedirectList:
-        """Return the redirects. Raises ForbiddenError if the caller may not list them."""
+        """Return the redirects. Raises ForbiddenError if the caller is not allowed to list them."""
         require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
         state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
         if last is None or last[1] != head or not last[0].shows_same_content(state):
@@ -182,7 +182,7 @@ def read_aliases(
 
 
 def source_of(alias: Any, address: str) -> Source:
-    """Return the address of an alias, which may be relative to the document's folder, as in Hugo.
+    """Return the address of an alias, which can be relative to the document's folder, as in Hugo.
 
     Raises ValueError with the reason if it is invalid.
     """
@@ -299,7 +299,7 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    """Return where a source leads to, preferably to a different address."""
+    """Return where a source leads, preferably a different address."""
     targets = [source_of_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 

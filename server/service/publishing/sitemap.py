@@ -1,6 +1,6 @@
 """Sitemaps (https://www.sitemaps.org/protocol.html) of all pages that show published documents.
 
-If there are several, `/sitemap.xml` is their index.
+If there is more than one, `/sitemap.xml` is their index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 
 
 def part_name(number: int) -> str:
-    """Return the file name of one of several sitemaps, counted from 1."""
+    """Return the file name of sitemap number `number` (starting at 1)."""
     return f"sitemap-{number}.xml"
 
 
@@ -57,7 +57,7 @@ def _urls(site: PublicSite) -> Iterator[str]:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document. The default locale also serves all other languages."""
+    """Yield a link for each locale of a document, and the default locale's link for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

@@ -14,13 +14,13 @@ def legal(text: str) -> str:
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
-    """Return an element with a text. In attribute names, `__` stands for a colon."""
+    """Return an element that contains text. In attribute names, `__` stands for a colon."""
     start = f"{name}{_attributes(attributes)}"
     return f"<{start}>{escape(legal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
 
 def parent(name: str, children: Iterable[str], **attributes: str) -> str:
-    """Return an element with other elements, each on a line of its own."""
+    """Return an element that contains other elements, each on its own line."""
     lines = "\n".join(children)
     return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
 

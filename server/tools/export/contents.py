@@ -43,7 +43,7 @@ LOCALES = "locale"  # for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Actor and status of an export. `drafts` prefers drafts that the actor may read."""
+    """Actor and status of an export. With `drafts`, drafts are preferred if the actor can read them."""
 
     actor: Actor
     drafts: bool = False
@@ -75,7 +75,7 @@ class ListRequest:
 
     @property
     def one_by_one(self) -> bool:
-        # Each document gets a file of its own if single documents may be requested.
+        # Each document gets a file of its own if the actor is allowed to request single documents.
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
@@ -190,7 +190,7 @@ class SiteExport:
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """Media files that the actor may list."""
+        """Media files that the actor is allowed to list."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -291,7 +291,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with URLs of media files that start with `base`."""
+    """Return the state with media file URLs that start with `base`."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))

@@ -44,7 +44,8 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    `unscaled` counts images that could not be resized. `left_out` lists types that the role may not read.
+    `unscaled` counts images that could not be resized. `left_out` lists types that the role is not allowed to
+    read.
     """
 
     documents: Mapping[str, int]
@@ -93,7 +94,7 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    # A document in several locales counts once.
+    # A document in more than one locale counts once.
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)

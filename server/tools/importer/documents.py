@@ -23,7 +23,7 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 class TargetVersion:
     """A version to write to a file.
 
-    `told` names the attributes in the source. The Strapi API omits passwords, for example.
+    `told` contains the names of the attributes in the source. For example, the Strapi API omits passwords.
     """
 
     type: Type
@@ -124,7 +124,7 @@ def _read(
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # Null in the source is not the attribute's default.
+        # Null in the source means null, and not the attribute's default.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -1,4 +1,4 @@
-"""Writer for imported documents, with the code for writes through the API."""
+"""Writer for imported documents, which uses the same code as writes through the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
 
-_TITLE_NAMES = ("title", "name", "label", "headline")  # can provide a file name
+_TITLE_NAMES = ("title", "name", "label", "headline")  # attributes that can provide a file name
 _MAX_NAME_CHARS = 80  # in a name from these attributes
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
@@ -87,7 +87,7 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        # A control character, for example, needs a JSON file.
+        # For example, only a JSON file can contain a control character.
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
         else:
@@ -136,7 +136,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether a text can be parsed back to the values of a version."""
+        """Return whether parsing a text yields the values of a version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store rejects such files.
         try:

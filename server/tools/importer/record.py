@@ -1,4 +1,4 @@
-"""Record of earlier imports, which tells edits in the site from changes in the source.
+"""Record of earlier imports, which distinguishes edits in the site from changes in the source.
 
 Without it, every file that differs from the source counts as edited.
 """

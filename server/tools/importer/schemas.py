@@ -1,6 +1,6 @@
-"""Conversion of imported schemas, and merging into a site.
+"""Converts imported schemas and merges them into a site.
 
-Unsupported attributes and schemas are omitted, with everything that depends on them.
+Omits unsupported attributes and schemas, along with everything that depends on them.
 """
 
 import re

@@ -23,7 +23,7 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A version of a document in one locale, or in "" without locales.
+    """A version of a document in one locale, which is "" for a content type without locales.
 
     In `tree`, relations are documentIds, and media are paths below uploads/.
     """
@@ -55,7 +55,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes for the report about missing or changed content, with their numbers."""
+    """Notes for the report about missing or changed content, each with a count."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ def tree_of(
 ) -> Json:
     """Convert a row or component for a file. `resolve` returns targets of relations and media.
 
-    Missing attributes are omitted. The API returns no passwords, for example.
+    Missing attributes are omitted. For example, the API returns no passwords.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():

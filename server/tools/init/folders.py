@@ -131,7 +131,7 @@ class TreeFolders:
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
                 else found
             )
-        # Each locale may have its own project.
+        # Each locale can have its own project.
         project = self._project(f"{parent.folder}/." if parent.folder else ".")
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""

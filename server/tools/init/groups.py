@@ -96,7 +96,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index page, possibly in several locales."""
+    """Return whether a folder contains only its index page, possibly in multiple locales."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -263,7 +263,7 @@ def _index_of(pages: Iterable[MarkdownPage]) -> str:
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    # Only a suffix of a file that also exists without it is a locale.
+    # A suffix is a locale only if the file also exists without the suffix.
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 

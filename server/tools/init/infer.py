@@ -40,7 +40,7 @@ Names = Mapping[str, frozenset[str]]
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the one for all other keys or None."""
+    """Return the attributes of a content type, and the attribute for all other keys or None."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):

@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# These values look like numbers but are texts: version 1.10 is not 1.1.
+# These values look like numbers but are text, because version 1.10 is not 1.1, for example.
 _VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
@@ -49,7 +49,7 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """Texts and numbers, as strings."""
+        """Strings and numbers, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
@@ -162,7 +162,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether a text in a list would change if it were read as a number."""
+    """Return whether text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

@@ -11,9 +11,10 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder with a subfolder for each of several locales.
+    """A folder with a subfolder for each of its locales.
 
-    `pure`: it has no other folders. `translated`: it has the same files itself, in the default locale.
+    `pure` means that it has no other folders, and `translated` that it also contains the same files itself,
+    in the default locale.
     """
 
     folder: str
@@ -35,7 +36,7 @@ def is_locale(name: str) -> bool:
 
 
 def are_locales(folders: Iterable[str]) -> bool:
-    # A single name, such as `it`, may mean something else.
+    # A single name, such as `it`, could mean something else.
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 

@@ -17,7 +17,7 @@ _HOME = frozenset({"index", "_index"})
 # names that say nothing about the contents
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# singular names for folders with several documents
+# singular names for folders with more than one document
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -30,7 +30,7 @@ _COUNTED = frozenset(_THINGS.split())
 # One document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
-# wrong in the library
+# words that the library converts incorrectly
 _PLUS_S = "base cache cookie curve drive glove niche reserve selfie tie wave"
 _PLUS_ES = "bonus canvas lens virus"
 _SINGULARS = {
@@ -41,7 +41,7 @@ _SINGULARS = {
     "leaves": "leaf",
     "phenomena": "phenomenon",
 }
-# words in -s that are not plurals
+# words that end in -s but are not plurals
 _WITH_S = re.compile(r".*(?<!men)(?<!gur)us|.*ss|atlas|bias|canvas|chess|css|gas|ios|js|lens|os|texas|this")
 _ACRONYM_WORDS = "adr api css cv faq html id pdf qa rfc rss ui url ux"
 _ACRONYMS = frozenset(_ACRONYM_WORDS.split())

@@ -128,7 +128,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _settings() -> dict[str, str]:
-    # `recursive` names the driver that merges several merge bases.
+    # `recursive` names the driver that merges the merge bases if there is more than one.
     return {
         f"merge.{NAME}.name": "merge Bifolio documents attribute by attribute",
         f"merge.{NAME}.driver": _driver(),
@@ -139,7 +139,8 @@ def _settings() -> dict[str, str]:
 
 
 def _driver(*options: str) -> str:
-    # If Bifolio can't be started, git would keep our side without conflict markers. Merge by line then.
+    # If Bifolio can't be started, git would keep our side without conflict markers. In this case, merge by
+    # line.
     command = " ".join(shlex.quote(word) for word in _command()).replace("%", "%%")
     run = " ".join([command, "merge-driver", "run", *options, "--", "%O %A %B %L %P %S %X %Y"])
     lines = "git merge-file -q --marker-size=%L -L ours -L base -L theirs %A %O %B"
@@ -147,7 +148,7 @@ def _driver(*options: str) -> str:
 
 
 def _command() -> list[str]:
-    # The path is absolute, because programs with a window often have a different PATH.
+    # The path is absolute, because graphical programs often have a different PATH.
     script = Path(sys.executable).with_name("bifolio")
     # -P prevents imports from the working tree.
     return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "server"]
@@ -164,7 +165,7 @@ def _write_config(root: Path, settings: dict[str, str]) -> bool:
 
 
 def _remove_config(root: Path) -> bool:
-    # Another site in the repository may use the driver.
+    # Another site in the repository might use the driver.
     if _has_other_sites(root):
         return False
     sections = [f"merge.{name}" for name in (NAME, BASE_NAME) if _config(root, f"merge.{name}.driver")]

@@ -77,7 +77,7 @@ def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
 
 
 def _merge(top: Path, path: str, texts: Texts) -> MergedFile | None:
-    # A branch may have changed the schema. If versions do not fit it, merge key by key.
+    # A branch may have changed the schema. If versions do not fit the schema, merge key by key.
     site = _site_of(top, path)
     if site is None:
         return None

@@ -34,7 +34,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: renamed files, other files whose references changed, and old and new id.
+    """Result of a rename: renamed files, other files whose references changed, and the old and new id.
 
     `links` are Markdown links that still contain the old paths.
     """
@@ -48,7 +48,7 @@ class Renamed:
 def rename(request: Rename, context: Context) -> Renamed:
     """Rename a media file or all files of a document, and update references.
 
-    Raises NotFoundError, ValidationError for an invalid name, and ConflictError for a used name.
+    Raises NotFoundError, ValidationError if the new name is invalid, and ConflictError if it is in use.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):

@@ -17,7 +17,7 @@ class Rename:
 
     - `name`: the current name.
     - `commit`: the commit with the rename, or "" if it is not committed yet.
-    - `alike`: the similarity of the contents in percent.
+    - `alike`: the similarity of the contents, as a percentage.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Rename:
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
     """Return the renames by old name. `commits` must be sorted from newest to oldest."""
-    # current path ("" if deleted) and similarity in percent, by path
+    # current path ("" if deleted) and similarity as a percentage, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:

@@ -43,7 +43,7 @@ class _Holder:
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
     """Add uploaded files to a media attribute of a document, in the published version and the draft.
 
-    Raises ValidationError, or ForbiddenError if the actor may not update the document.
+    Raises ValidationError, or ForbiddenError if the actor is not allowed to update the document.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -144,7 +144,7 @@ def _component_holder(
 
 
 def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
-    """Yield the versions that the actor may read, and whether this includes private values."""
+    """Yield the versions that the actor is allowed to read, and whether this includes private values."""
     for type_ in types:
         if not any(attribute.holds_components for attribute in type_.attributes.values()):
             continue

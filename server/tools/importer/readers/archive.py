@@ -1,6 +1,7 @@
 """Reader for a Strapi export: a tar archive of media files and JSON lines.
 
-The archive is not trusted. It is read again for media files, which come before their descriptions.
+The archive is not trusted. It is read a second time for media files, because they come before their
+descriptions.
 """
 
 import gzip

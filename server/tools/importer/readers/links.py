@@ -1,6 +1,6 @@
 """Links in an export archive: targets of relations and media attributes.
 
-Links refer to rows, so those to a draft and its published version become one.
+Links refer to rows, so links to a draft and to its published version are combined into one.
 """
 
 from collections import defaultdict

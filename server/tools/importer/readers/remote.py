@@ -35,7 +35,7 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return populate parameters for a content type, split for short enough URLs.
+    """Return populate parameters for a content type, split so that URLs are short enough.
 
     Raises SetupError for the installation `base` if an attribute is nested too deeply.
     """
