@@ -86,14 +86,11 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
     return None if same else configuration
 
 
-def read_anew(contents: Contents) -> Anew | None:
-    """Read all files under the schema on disk, or return None if it is already in use.
+def read_anew(contents: Contents, configuration: Configuration) -> Anew:
+    """Read all files under a new configuration.
 
     This is slow but needs no lock, because `rescan_all` finds the changes made while it runs.
     """
-    configuration = read_new_configuration(contents)
-    if configuration is None:
-        return None
     root, pictures, packed = contents.root, contents.image_cache, bytearray()
     with pause_collector():
         read = load_contents(root, pictures, configuration, cores=cores(), alone=False, packed=packed)
@@ -166,7 +163,9 @@ def rescan_written(
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
         try:
-            found = rescan_all(contents, None, writes, read_anew(contents) if small else None)
+            configuration = read_new_configuration(contents) if small else None
+            anew = read_anew(contents, configuration) if configuration else None
+            found = rescan_all(contents, None, writes, anew)
         except SchemaPending:
             if joined:  # a merge becomes visible all at once
                 return Record(folders=contents.folders, links=contents.links, writes=contents.writes)

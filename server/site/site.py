@@ -181,9 +181,10 @@ class Site:
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
             wait_for_git(self.git, deadline)
-            if self._requests_reload():
+            configuration = read_new_configuration(self._contents)
+            if configuration and self._requests_reload():
                 return Change()
-            anew = read_anew(self._contents)
+            anew = read_anew(self._contents, configuration) if configuration else None
             with suppress(SchemaPending), self._locked():
                 change = self._rescan(hints, anew, patient=time.monotonic() < deadline)
                 if change is not None and (anew is None or change.reloaded):
@@ -487,7 +488,9 @@ class Site:
         contents = self._contents
         record = None
         with suppress(SchemaPending):  # the next refresh applies the changes
-            record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
+            configuration = read_new_configuration(contents)
+            anew = read_anew(contents, configuration) if configuration else None
+            record = rescan_all(contents, None, self._journal.lock.number, anew)
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); rereading the files instead", error
@@ -521,12 +524,7 @@ class Site:
     def _requests_reload(self) -> bool:
         """Request new workers if a large site must be read again. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
-        if (
-            request_reload is None
-            or not self._replica.is_shared
-            or not large
-            or read_new_configuration(self._contents) is None
-        ):
+        if request_reload is None or not self._replica.is_shared or not large:
             return False
         self._replica.leave_note()
         request_reload()

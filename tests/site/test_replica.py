@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from server.site.record import decode, encode
-from server.site.rescan import read_anew, rescan_all
+from server.site.record import Record, decode, encode
+from server.site.rescan import read_anew, read_new_configuration, rescan_all
 from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git
@@ -88,12 +88,19 @@ CHANGES = [
 ]
 
 
+def rescan(site: Site) -> Record | None:
+    contents = site._contents
+    configuration = read_new_configuration(contents)
+    anew = read_anew(contents, configuration) if configuration else None
+    return rescan_all(contents, None, contents.writes, anew)
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_record_leads_another_process_to_the_same(change: object, root: Path) -> None:
     one, other = loaded(root), loaded(root)
     assert callable(change)
     change(root)
-    found = rescan_all(one._contents, None, one._contents.writes, read_anew(one._contents))
+    found = rescan(one)
     assert found is not None
     data = encode(found)
     one._replica.append(found)
@@ -130,7 +137,7 @@ def test_a_document_that_stays_equal_stays_the_same_object(root: Path) -> None:
     one, other = loaded(root), loaded(root)
     before, state = other._contents.entries["content/notes/c.md"], other.state
     (root / "content/notes/c.md").write_text(f"{dated}\n")
-    found = rescan_all(one._contents, None, one._contents.writes, read_anew(one._contents))
+    found = rescan(one)
     assert found is not None
     other._replica.append(decode(encode(found), other.state.schema))
     after = other._contents.entries["content/notes/c.md"]
