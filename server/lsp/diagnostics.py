@@ -30,7 +30,7 @@ _NAMING_RULES = frozenset(
 
 
 def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json:
-    """Convert a problem to a diagnostic of its file."""
+    """Convert a problem to an LSP diagnostic for its file."""
     found: Json = {
         "range": text.range(span_of(problem, text, nodes)),
         "severity": _SEVERITIES[problem.severity],

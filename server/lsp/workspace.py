@@ -57,7 +57,7 @@ class OpenText:
 
 
 class Workspace:
-    """A site in the editor. `publish` sends diagnostics."""
+    """Site that is open in an editor. The callback `publish` sends diagnostics to the editor."""
 
     def __init__(self, root: Path, client: Client, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client

@@ -148,7 +148,7 @@ class Store:
     ) -> Entry:
         """Return the document and problems for a media file.
 
-        `described` and `beside` are the content and the signature of its description.
+        `described` and `beside` are the content and signature of its description file.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()

@@ -67,9 +67,9 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write and commit it on top of `head`, and of the earlier writes in `chain`.
+        """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
 
-        Conflicts are detected against the served state, because the chain may never be served.
+        Conflicts are detected against the served state, because the chain might never be served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:

@@ -1,9 +1,9 @@
 """Program that resizes one image and exits, which frees its memory.
 
-    python -m server.storage.images.scale FOLDER ENDING PIXELS < IMAGE
+    python -m server.storage.images.scale FOLDER EXTENSION MAX_PIXELS < IMAGE
 
-Writes the variants to FOLDER and prints their dimensions as JSON. PIXELS is the largest size that is
-accepted. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
+Writes the variants to FOLDER and prints their dimensions as JSON. Images with more
+than MAX_PIXELS pixels are rejected. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Conversion of imported versions to versions for files.
+"""Conversion of imported draft and published versions to the form in which files store them.
 
 A draft that equals its published version is omitted.
 """
