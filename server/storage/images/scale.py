@@ -2,8 +2,8 @@
 
     python -m server.storage.images.scale FOLDER EXTENSION MAX_PIXELS < IMAGE
 
-Writes the variants to FOLDER and prints their dimensions as JSON. Images with more
-than MAX_PIXELS pixels are rejected. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
+Writes the variants to FOLDER and prints their dimensions as JSON. Images with more than MAX_PIXELS pixels are
+rejected. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
 """
 
 import json
