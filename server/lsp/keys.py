@@ -89,7 +89,7 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 @dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for YAML in block style. `stack` holds the enclosing keys and list indexes, each with its column."""
+    """Scanner for block-style YAML. `stack` holds the enclosing keys and indexes, each with its column."""
 
     text: str
     end: int
