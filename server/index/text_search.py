@@ -68,7 +68,7 @@ def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column, as bytes. SEPARATOR may follow."""
+    """Return a document's text in a column, as bytes. The bytes may end with SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -86,7 +86,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the text searches in one snapshot, which clients repeat for each page."""
+    """Cache for the results of text searches in one snapshot, because clients repeat a search for each page."""
 
     __slots__ = ("cache",)
 

@@ -10,7 +10,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """Latest report on each job, in shared memory. Create it before the workers are forked.
+    """The latest report on each job, in shared memory. Create it before the workers are forked.
 
     Readers may see a half-written report, which is good enough for metrics.
     """

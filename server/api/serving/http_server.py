@@ -87,8 +87,8 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Of the client (IPv4 address or IPv6 /64) with the most connections, close the CLOSED_AT_ONCE
-        connections that have been idle the longest.
+        """Find the client (IPv4 address or IPv6 /64) with the most connections, and close the CLOSED_AT_ONCE
+        of them that have been idle the longest.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
@@ -117,7 +117,7 @@ class _Response(NamedTuple):
 class _Postponed(NamedTuple):
     """The reasons why a request must run in a thread pool."""
 
-    # Not the exception itself, because its traceback would keep everything that was rendered in memory.
+    # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     costly: bool
     accounts: bool
     long: bool
