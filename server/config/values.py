@@ -125,7 +125,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept, as an age or a number of events. The unused part of the result is None."""
+    """Read how long events are kept, as a maximum age or number. The unused part of the result is None."""
     written = file.get(*at)
     if is_null(written):
         return default

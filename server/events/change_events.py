@@ -64,7 +64,7 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield, in order, the events for a change that turned a document's versions from `before` into `after`."""
+    """Yield, in order, the events for the change of a document's versions from `before` to `after`."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return

@@ -98,8 +98,8 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that takes an item and its locale, and returns its sort value. If there is more than
-    one, that is the one that sorts first.
+    """Return a function that takes an item and its locale, and returns the item's sort value (the one that
+    sorts first if there is more than one).
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731

@@ -86,7 +86,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the results of text searches in one snapshot, because clients repeat a search for each page."""
+    """Cache for the results of text searches in one snapshot. Clients repeat a search for each page."""
 
     __slots__ = ("cache",)
 

@@ -16,7 +16,7 @@ STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result and time of a job's last run, and the time of its next run. Times are in seconds since 1970."""
+    """The result and time of a job's last run, and the time of its next run. The times are Unix times."""
 
     name: str
     due: float | None  # None if the job runs only when `wake` is called
@@ -141,7 +141,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause in seconds, or None to wait for `wake`. The caller must hold the lock."""
+        """Return the remaining pause in seconds, or None to wait for `wake`. Call it with the lock held."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

@@ -87,8 +87,8 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Find the client (IPv4 address or IPv6 /64) with the most connections, and close the CLOSED_AT_ONCE
-        of them that have been idle the longest.
+        """Find the client (IPv4 address or IPv6 /64) with the most connections, and close its CLOSED_AT_ONCE
+        longest-idle connections.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}

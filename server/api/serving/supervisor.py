@@ -1,6 +1,6 @@
 """The supervisor, which forks a server's workers and replaces those that end or hang.
 
-Each time a worker ends early, the pause before it is replaced gets longer. If the supervisor ends, its
+Each time a worker exits early, the pause before it is replaced gets longer. If the supervisor ends, its
 workers end, too.
 """
 
@@ -24,7 +24,7 @@ log = logging.getLogger("bifolio")
 
 # Pauses before a worker is replaced, by the number of consecutive early exits.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
-MIN_UPTIME_S = 60.0  # A worker that runs for less time than this has ended early.
+MIN_UPTIME_S = 60.0  # A worker that runs for less time than this has exited early.
 RETIREMENT_TIMEOUT_S = 600.0  # Maximum time for retired workers to end.
 STOP_TIMEOUT_S = 4.0  # Maximum time for open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -375,7 +375,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved. A new webhook starts after that event."""
+    """Return the number of the last event before site.yaml was saved. New webhooks start after it."""
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

@@ -50,7 +50,7 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook, which continues after event number `last`. Return whether it was disabled."""
+    """Enable a disabled webhook, starting after event number `last`. Return whether it was disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
