@@ -51,7 +51,7 @@ def key_of(document: Document) -> Key:
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
     """Group versions by document.
 
-    If two files contain the same version, the one whose path comes first counts.
+    If two files contain the same version, the file whose path sorts first is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:

@@ -1,4 +1,4 @@
-"""Sender for all event streams in a worker, on one event loop."""
+"""Sends all event streams of a worker, on one event loop."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ PRESENCE_INTERVAL_S = 0.2  # between presence updates
 IDLE_PRESENCE_INTERVAL_S = 1.0  # while nothing changes, because entries can still expire
 BATCH_STREAMS = 50  # served before other requests get a turn
 BATCH_PAUSE_S = 0.002
-BACKOFF_S = 1.0  # after a failed check
+BACKOFF_S = 1.0  # pause after a failed check
 HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # between checks for due heartbeats
 # Unacknowledged bytes at which sending pauses until the client has received all of them.

@@ -116,7 +116,8 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log differences between the files and the logged versions, or only store versions in a new log.
+        """Log differences between the files and the logged versions or, in a new log, only store the
+        versions.
 
         Return False if the configuration has changed since it was read.
         """

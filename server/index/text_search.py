@@ -19,7 +19,7 @@ from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
 _LOG2_BYTES_PER_STEP = 11  # searching 2048 bytes takes about as long as one step
-_SAMPLE_MATCHES = 16  # if half of these first documents match, test the others one by one
+_SAMPLE_MATCHES = 16  # if so many of the first 32 documents match, test the rest one by one
 _MAX_TESTED_DOCUMENTS = 32  # up to this number, documents are tested one by one
 
 MAX_BYTES = 8 * 1024 * 1024

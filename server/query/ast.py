@@ -133,7 +133,7 @@ class Query(NamedTuple):
     """A request for documents of one content type.
 
     - `locales`: None means the site's default locale.
-    - `drafts`: the uids of the content types whose drafts may be read.
+    - `drafts`: the uids of the content types whose drafts this query reads.
     - `text`, `publication`: the parameters `_q` and `publicationFilter`.
     """
 

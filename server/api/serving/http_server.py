@@ -39,8 +39,8 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 COMPUTING_THREADS = 2  # a costly read can occupy one of them
-# In each pool for work that may block. Costly reads use up to nine of them (server.index.budget), and
-# password checks up to six (server.auth).
+# Number of threads in each pool for work that may block. Costly reads use up to nine of them
+# (server.index.budget), and password checks up to six (server.auth).
 WAITING_THREADS = 24
 RESERVED_THREADS = 6  # How many of the waiting threads a single client can't use.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")

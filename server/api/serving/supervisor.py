@@ -45,7 +45,7 @@ class _Place:
 
 
 class Supervisor:
-    """Parent process of `count` workers, until a signal ends all of them.
+    """Runs as the parent process of `count` workers until a signal ends all of them.
 
     If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
     the pipe is closed, they get SIGTERM.

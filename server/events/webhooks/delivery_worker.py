@@ -43,7 +43,7 @@ log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # at a time; only one if the last attempt failed
 MAX_CONCURRENT_ATTEMPTS = 40  # of all webhooks, because each uses a thread
-MAX_FAILING_ATTEMPTS = 20  # to webhooks whose last attempt failed
+MAX_FAILING_ATTEMPTS = 20  # at a time, to webhooks whose last attempt failed
 BATCH_EVENTS = 500  # queued per transaction
 SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
 STOP_TIMEOUT_S = 4.0  # for running attempts

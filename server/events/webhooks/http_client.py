@@ -24,7 +24,7 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # of new secrets
+SECRET_BYTES = 32  # size of new secrets
 
 
 def new_secret() -> str:
