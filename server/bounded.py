@@ -123,10 +123,10 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue. Waiting clients take turns."""
+    """Mutex with a bounded queue, in which waiting clients take turns."""
 
-    # If the queue is full, the client with the most waiting requests makes room, so no client can block the
-    # others.
+    # If the queue is full, the newest request of the client with the most waiting requests is rejected, so no
+    # client can block the others.
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
         """Create a free mutex.
@@ -184,7 +184,7 @@ class BoundedMutex:
 
     def _make_room(self, client: str) -> bool:
         """Reject the newest request of the client with the most waiting requests, to make room for `client`.
-        Return False if `client` would then have more waiting requests than that client.
+        Return False, and reject nothing, if `client` would then have more waiting requests than that client.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -210,7 +210,7 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when it acquires the mutex or is rejected."""
+    """A waiting request. `decided` is set when the request acquires the mutex or is rejected."""
 
     __slots__ = ("decided", "has_turn")
 

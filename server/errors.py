@@ -43,9 +43,9 @@
         │   ├── RemoteRefusedError 409  its hooks or rules rejected the commit
         │   └── RemoteMovedError 503  its branch is not at the expected commit
         ├── UnavailableError     503  the accounts can't be read
-        └── BusyError            503  another write takes too long, or there are too many requests
+        └── BusyError            503  another write is taking too long, or there are too many requests
             ├── TurnError        503  the queue is full, or the request waited too long
-            ├── BehindError      503  the required commit is not served here yet
+            ├── BehindError      503  this server does not serve the required commit yet
             ├── GitBusyError     503  a git command is running
             └── GitError         503  a git command failed
                 └── GitSlowError 503  a git command takes too long
@@ -117,7 +117,7 @@ class ClientGone(BifolioError):
 
 
 class CommitError(BifolioError):
-    """A write can't be committed now. The message contains the reason.
+    """A write can't be committed now. The message says why.
 
     - `refused`: only this write is rejected. Other writes may succeed.
     - `overtaken`: a git command or another commit came first. An immediate retry may succeed.

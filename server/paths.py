@@ -14,7 +14,8 @@ MAX_ATTEMPTS = 5  # attempts to create the state folder while another process de
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's `.bifolio/` folder, and create it if necessary. It is private, and git ignores it.
+    """Return a site's `.bifolio/` folder, creating it if necessary. The folder is private, and git ignores
+    it.
 
     Raises OSError if it can't be created or is a symbolic link.
     """
@@ -37,7 +38,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Remove all permissions of the group and of others from a file or folder that this process owns."""
+    """Remove all group and other permissions from a file or folder that this process owns."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):

@@ -15,7 +15,7 @@ LEVELS: tuple[Level, ...] = ("off", "warning", "error")
 class Rule:
     """A rule that a site's files should follow.
 
-    - `level` is the default level, which the setting `check.rules` can change unless it is "error".
+    - `level` is the default level. Unless it is "error", the setting `check.rules` can change it.
     - `sentence` describes the problem, and `fix` its solution.
     """
 

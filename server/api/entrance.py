@@ -88,7 +88,7 @@ WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.wa
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 # Tells browsers to use only HTTPS for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# Longer query strings are parsed on a thread, because 300 filters (13,000 characters) take 17 ms.
+# Longer query strings are parsed on a thread, because 300 filters (13,000 characters) take 17 ms to parse.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
 # Matches the beginning of the parameter `at` in a raw query string, percent-encoded or not.
@@ -168,8 +168,8 @@ class Entrance:
         """Return the maximum size of a request's body, in bytes. It is SMALL_BODY_BYTES if the caller lacks
         permission for the operation.
 
-        Raises UnauthorizedError if the credentials are invalid, and ForbiddenError if the studio's cookie is
-        not allowed.
+        Raises UnauthorizedError if the credentials are invalid, and ForbiddenError if the request is not
+        allowed to use the studio's cookie.
         """
         state = self.site.current()
         if self.past.held:

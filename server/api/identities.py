@@ -150,7 +150,7 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor that an Authorization header identifies. Without a token, it is the public.
+        """Return the actor that an Authorization header identifies, or the public if there is no token.
 
         If `ended` is set, tokens of sessions that were ended by a password change are accepted, too. Raises
         UnauthorizedError if the token is invalid, and NeedsThreadPool instead of waiting if `waits` is False.

@@ -133,7 +133,7 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add the Cache-Tag header, if the setting is on and the request reads the current state."""
+    """Add the Cache-Tag header, if `api.cache_tags` is set and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
@@ -144,7 +144,7 @@ def identities_of(request: Request) -> Identities:
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request, as `Identities.identify` does."""
+    """Return the actor who sent a request (see `Identities.identify`)."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 

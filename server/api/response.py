@@ -86,7 +86,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client, with an entity tag if it answers a successful read.
+    """Encode a response for a client, with an entity tag if it is the response to a successful read.
 
     Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
@@ -166,8 +166,8 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding for a body of this size, or "" to send it uncompressed.
 
-    After a write, large bodies are not compressed, because compression can fail although the change has been
-    saved.
+    After a write, large bodies are not compressed, because compression could fail even though the change has
+    been saved.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 

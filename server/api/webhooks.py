@@ -84,7 +84,8 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all relations, media and components of a type, except users.
+    """Return a selection that populates all media, components and relations of a type, except relations to
+    users.
 
     `above` lists the enclosing types, so that recursive components are not populated endlessly.
     """

@@ -55,7 +55,8 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-# Higher than Python's defaults, because collections delay responses and there are few reference cycles.
+# Higher than Python's defaults, because garbage collections delay responses and there are few reference
+# cycles.
 GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
     "The last server that opened this accounts database had a different session key. Logins and entity tags "

@@ -1,1 +1,1 @@
-"""Authentication of callers, and the permissions of callers."""
+"""Authentication of callers, and their permissions."""

@@ -106,8 +106,8 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of the database rows for one attempt. `known` is the row of a known network address, and `device`
-    that of a known device, or "" if the client sent no device id.
+    """Keys of the database rows for one attempt. `known` is for the pair of account and network address, and
+    `device` for the pair of account and device (or "" if the client sent no device id).
     """
 
     pair: str

@@ -30,7 +30,9 @@ class JsonWebTokens:
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token made by `token`. Return the user id and the user's `sessions` number, or None."""
+        """Verify a token made by `token`. Return the user id and the user's `sessions` number, or None if the
+        token is invalid.
+        """
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])

@@ -32,7 +32,7 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return a site's signing key, and create the key file if necessary.
+    """Return a site's signing key, creating the key file if necessary.
 
     Raises SetupError if the key can't be read or created, or is too short.
     """

@@ -72,8 +72,8 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    # They could make a name look like another. Joiners between letters that are not ASCII are allowed,
-    # because some scripts need them.
+    # Invisible characters could make a name look like another. Joiners between letters that are not ASCII are
+    # allowed, because some scripts need them.
     return any(
         not (found[0] in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))
         for found in _INVISIBLE.finditer(value)

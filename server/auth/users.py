@@ -1,5 +1,6 @@
 """Users in the accounts database: their data, their passwords, and the codes that are emailed to them."""
-# A user's JSON Web Tokens also contain `sessions`. Incrementing it makes older tokens invalid.
+# A user's JSON Web Tokens contain the user's `sessions` number. Incrementing this number invalidates older
+# tokens.
 
 import hashlib
 import hmac
@@ -185,8 +186,8 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user, and return the user, or None if there is none. A new password or blocking
-        ends all sessions.
+        """Change columns of a user, and return the user, or None if there is none. Setting a new password or
+        blocking the user ends all of the user's sessions.
 
         Raises TakenError if another user has the name or email address.
         """
@@ -249,7 +250,7 @@ class Users:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address with its code. Return the user as it was before this change, or None if
+        """Confirm an email address with its code. Return the user as stored before this change, or None if
         the code is not valid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
@@ -291,8 +292,8 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    # Users can sign in with either, so a name must also differ from other users' email addresses, and an
-    # email address from other users' names.
+    # Users can sign in with their name or email address, so a name must also differ from other users' email
+    # addresses, and an email address from other users' names.
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
     for field in ("email", "username"):

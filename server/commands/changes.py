@@ -113,7 +113,7 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Record changes to files that are missing from the event log, then open the log.
+        """Log the file changes that the event log does not contain yet, then open the log.
 
         Raises SetupError, StorageError or BusyError.
         """
@@ -134,7 +134,7 @@ class _Log:
 
     @property
     def place(self) -> str:
-        # After the last event, for the next `--since`.
+        # The position after the last event, for the next `--since`.
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:

@@ -76,7 +76,7 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Find the type and id of a document by the path of its file, or TYPE/ID. Raises SetupError."""
+        """Find the type and id of a document by its file path or by TYPE/ID. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):

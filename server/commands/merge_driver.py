@@ -1,5 +1,5 @@
 """`bifolio merge-driver`, which lets git merge documents attribute by attribute."""
-# Subcommands are imported when needed, because git starts `run` for each file that it merges.
+# Subcommands are imported only when needed, because git starts `run` for each file that it merges.
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -66,8 +66,8 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Return a file path relative to the site's folder. Paths outside the site, and texts that are not paths,
-    are returned unchanged.
+    """Return a file path relative to the site's folder. Paths outside the site, and strings that are not
+    paths, are returned unchanged.
     """
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))

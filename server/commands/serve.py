@@ -266,7 +266,8 @@ class _Ready:
 
     def studio(self) -> str:
         """Return a URL that opens the studio and signs in, or ""."""
-        # There is no URL if other machines can reach the server, at a past commit, or if nobody would see it.
+        # There is no URL if other machines can reach the server, if it serves a past commit, or if nobody
+        # would see the URL.
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):

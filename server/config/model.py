@@ -486,7 +486,7 @@ class Settings:
 
     def ignores(self, problem: Problem) -> bool:
         """Return whether `check.ignore` or `check.rules` suppresses a problem."""
-        # Errors are never suppressed, except for errors of rules in schemas.
+        # Errors are never suppressed, except for errors from rules in schemas.
         if problem.severity != "warning" and problem.rule != CONTENT_RULE:
             return False
         patterns = self.check.ignore.get(problem.rule, ())

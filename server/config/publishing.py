@@ -108,7 +108,7 @@ ITEM_KEYS: Mapping[str, str] = {
     "author": "A name, or a relation to the authors. The default is `author`, `authors` or `byline`.",
     "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
 }
-NO_FIELD = "none"  # the value that omits a part of the items
+NO_FIELD = "none"  # the value that omits this part of the items
 EVERY = "*"
 DEFAULT_LIMIT, MAX_LIMIT = 20, 500
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -121,7 +121,7 @@ class Feed:
 
     - `parameters` are the query parameters `filters` and `sort`, as nested values.
     - `item` maps ITEM_KEYS to attributes.
-    - `line` is a line of site.yaml.
+    - `line` is the line in site.yaml where the feed is defined.
     """
 
     types: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Readers for `export` and `preview`, for the bucket in `media` and the remote in `git`."""
+"""Readers for `export` and `preview`, and for the bucket in `media` and the remote in `git`."""
 
 import re
 from collections.abc import Iterator, Mapping

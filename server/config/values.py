@@ -86,7 +86,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Read a string, number or boolean of YAML, or None."""
+    """Read a YAML string, number or boolean, or None."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -125,9 +125,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept, as an age or a number of events. The part of the result that is not used
-    is None.
-    """
+    """Read how long events are kept, as a maximum age or number. The unused part of the result is None."""
     written = file.get(*at)
     if is_null(written):
         return default

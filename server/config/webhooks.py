@@ -54,7 +54,7 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-# Variables with secrets of Bifolio, PostgreSQL and the bucket, which webhooks can't use.
+# Prefixes of the variables that hold secrets of Bifolio, PostgreSQL and the bucket. Webhooks can't use them.
 _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 

@@ -57,8 +57,8 @@ class Engine(Protocol):
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
         """Context manager: a transaction that can write. Waits up to `seconds` for other transactions."""
-        # PostgreSQL allows more than one at a time. There, the transaction first executes the statement
-        # `claim`, which can take a lock to keep others out.
+        # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
+        # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Context manager: a read-only transaction, which sees the database as it was at a single moment."""

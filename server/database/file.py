@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the path of the accounts database, and create the file if necessary. Raises SetupError."""
+    """Return the path of the accounts database, creating the file if necessary. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -31,7 +31,7 @@ def database_file(root: Path) -> Path:
 
 def is_sound(path: Path) -> bool:
     """Return whether a file is empty, or a database that can be read and written."""
-    # For other files, the result is False, although the engine may still be able to read them, for example.
+    # For other files, the result is False, even if the engine can still read them.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
     try:

@@ -40,8 +40,8 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database is away or, if `read_only` is set, that it rejects writes. Then test it
-        until it works again.
+        """Record that the database is unavailable or, if `read_only` is set, that it rejects writes. Then
+        test it until it works again.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True

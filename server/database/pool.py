@@ -1,4 +1,4 @@
-"""Pool of database connections for threads."""
+"""A pool of database connections that threads share."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -27,7 +27,7 @@ from server.database.statements import translated
 log = logging.getLogger("bifolio")
 
 RESPONSE_TIMEOUT_S = 3.0  # how long to wait for the server to send something
-RECENT_RESPONSE_S = 1.0  # If the server responded this recently, timeouts are at least this long.
+RECENT_RESPONSE_S = 1.0  # If the server has responded within this time, timeouts are at least this long.
 IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
 READ_ONLY = "25006"  # SQLSTATE
 _SCHEMA_LOCK = 0x71756972650001  # number of the advisory lock for creating tables
@@ -131,7 +131,7 @@ class Postgres:
             pass
 
     def is_current(self) -> bool:
-        # No file could be replaced.
+        # There is no file that could be replaced.
         return True
 
     @contextmanager

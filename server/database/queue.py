@@ -1,4 +1,4 @@
-"""Fair queue of the machines that push to one git remote, if they share PostgreSQL."""
+"""Fair queue of the machines that push to one git remote, if they share a PostgreSQL database."""
 # The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time

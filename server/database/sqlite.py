@@ -153,7 +153,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection for a single transaction to a file that can't be written at the moment."""
+    """Connection to a file that can't be written at the moment, for a single transaction."""
 
     reason = ""
 

@@ -16,12 +16,12 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 
 # --- versions -------------------------------------------------------------------------------------
 
-# Fields of media files that are computed after the upload. Their changes are ignored.
+# Fields of media files that are computed after the upload. Changes to them are ignored.
 DERIVED_FIELDS = ("formats",)
 
 
 class Unknown(Enum):
-    """Marker for a version whose values are no longer known."""
+    """A marker for a version whose values are no longer known."""
 
     VERSION = "unknown"
 
@@ -31,14 +31,16 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Draft and published version of a document in one locale. Both are None if it does not exist."""
+    """The draft and the published version of a document in one locale. Both are None if the document does not
+    exist.
+    """
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """Effective version for `status=draft`: the draft, or else the published version."""
+        """The effective version for `status=draft`: the draft, or else the published version."""
         return self.published if self.draft is None else self.draft
 
 
@@ -49,7 +51,7 @@ def key_of(document: Document) -> Key:
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
     """Group versions by document.
 
-    If two files contain the same version, the one whose path comes first counts.
+    If two files contain the same version, the file whose path sorts first is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -62,12 +64,12 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events for a change of a document from the versions `before` to `after`, in order."""
+    """Yield, in order, the events for the change of a document's versions from `before` to `after`."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    # neither state has a draft
+    # neither `before` nor `after` contains a draft
     same = before.edited is before.published and after.edited is after.published
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
@@ -94,9 +96,9 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Visible attributes that differ between two versions. `changed` is None if they are unknown.
+    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
 
-    `hidden`: only private attributes differ. `links` is as in `Event`.
+    `hidden` is set if only private attributes differ. `links` is as in `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -121,7 +123,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     old = _values(before) if isinstance(before, Document) else {}
     new = _values(after)
     former = before.type.attributes if isinstance(before, Document) else {}
-    attributes = {**former, **after.type.attributes}  # a removed attribute is in the old schema
+    attributes = {**former, **after.type.attributes}  # removed attributes are only in the old schema
     changed = [name for name in attributes if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
@@ -252,7 +254,8 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for the changes since a commit, without numbers, times and invalid files.
+    """Return the events for the changes since a commit, without numbers and times. Invalid files are left
+    out.
 
     Raises ConflictError if the configuration in the commit is invalid.
     """
@@ -262,7 +265,7 @@ def events_since(past: PastStates, commit: str) -> list[Event]:
     touched: dict[Key, set[str]] = defaultdict(set)
     changed = past.changed_between(commit)
     changed |= {path.removesuffix(SIDECAR_SUFFIX) for path in changed if upload_path(path)}
-    # their descriptions may have changed
+    # the description files beside these media files may have changed
     changed |= {path for path, entry in entries.items() if entry.beside}
     for path in changed:
         if path in new or path not in entries:  # the values of invalid files are unknown

@@ -47,7 +47,7 @@ _MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class Recorded(NamedTuple):
-    """Last logged version of a file. `mark` is a digest of its content."""
+    """The last logged version of a file. `mark` is a digest of its content."""
 
     path: str
     mark: bytes
@@ -62,7 +62,9 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """Clone of the site that logged a file's last event, and the commit of the change ("" if uncommitted)."""
+    """The clone of the site that logged a file's last event, and the commit that contains the change ("" if
+    uncommitted).
+    """
 
     clone: str
     commit: str
@@ -70,7 +72,9 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Id of a log, and the numbers of its first and last event. `first` is 0 if there are no events."""
+    """The id of an event log, and the numbers of its first and last events. `first` is 0 if there are no
+    events.
+    """
 
     id: str
     first: int
@@ -86,7 +90,7 @@ class EventDatabase:
     def __init__(self, root: Path, accounts: str = "") -> None:
         self.root, self.accounts = root, accounts
         self._is_shared = is_postgres(accounts)
-        self._own_writes = 0  # write transactions by this object
+        self._own_writes = 0  # number of write transactions by this object
         self._lead_at = 0.0
 
     @property
@@ -140,7 +144,7 @@ class EventDatabase:
 
     @cached_property
     def clone(self) -> str:
-        """Id of this clone of the site, or "" if no other machine shares the log. Raises StorageError."""
+        """The id of this clone of the site, or "" if no other machine shares the log. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -189,7 +193,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Transaction that writes events and the versions that result from them."""
+    """A transaction that writes events, and the file versions that result from them."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -199,7 +203,9 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return this transaction, but for the rows that all machines share instead of those of one clone."""
+        """Return a view of this transaction that uses the rows shared by all machines instead of those of one
+        clone.
+        """
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -304,7 +310,7 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events from before a time, but not the log's last event, and all but the newest `most`
+        """Delete events from before a time (but keep the log's last event), and all but the newest `most`
         events.
         """
         last = _bounds(self.connection).last

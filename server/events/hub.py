@@ -1,4 +1,4 @@
-"""Sender for all event streams in a worker, on one event loop."""
+"""Sends all event streams of a worker, on one event loop."""
 
 import asyncio
 import logging
@@ -27,13 +27,13 @@ PRESENCE_INTERVAL_S = 0.2  # between presence updates
 IDLE_PRESENCE_INTERVAL_S = 1.0  # while nothing changes, because entries can still expire
 BATCH_STREAMS = 50  # served before other requests get a turn
 BATCH_PAUSE_S = 0.002
-BACKOFF_S = 1.0  # after a failed check
+BACKOFF_S = 1.0  # pause after a failed check
 HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # between checks for due heartbeats
 # Unacknowledged bytes at which sending pauses until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
-SLOW_CLIENT_TIMEOUT_S = 30.0  # in which a client must receive a full window
-STUCK_POLL_INTERVAL_S = 0.5  # between checks of a client that takes longer than this
+SLOW_CLIENT_TIMEOUT_S = 30.0  # the time in which a client must receive a full window
+STUCK_POLL_INTERVAL_S = 0.5  # between checks of a client that has been slow for longer than this
 MAX_RECENT_EVENTS = 1000  # cached in memory
 BATCH_EVENTS = 500  # per database read
 MAX_BACKLOG_READS = 4  # database reads for streams that are far behind, per check for new events
@@ -42,13 +42,14 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """Interface of a hub to the event log, implemented in `server.events.stream`."""
+    """A hub's interface to the event log, implemented in `server.events.stream`."""
 
     def newest(self) -> int:
         """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position, or no events from another log.
+        """Return the current log's id and up to `limit` events after a position, or no events if the id is
+        not `log_id`.
 
         Raises GoneError if events after the position have been deleted.
         """
@@ -63,10 +64,12 @@ class Source(Protocol):
 
 
 class Sockets(Protocol):
-    """Interface to the client connections in this process, by the client's address and port."""
+    """Interface to the client connections in this process, which are identified by the client's address and
+    port.
+    """
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unsent bytes for each connected client."""
+        """Return how many sent bytes each connected client has not acknowledged."""
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections."""
@@ -80,7 +83,7 @@ class _Audience:
     def __init__(self, stream: Stream) -> None:
         self.authorization, self.actor = stream.authorization, stream.actor
         self.selection = stream.selection
-        self.streams, self.checked = 0, 0.0  # when the actor was last re-identified
+        self.streams, self.checked = 0, 0.0  # number of streams, and when the actor was last re-identified
 
 
 class _Open:
@@ -103,7 +106,7 @@ class _Open:
         self.sender = sender  # client address, for the limit of streams per client
         self.client, self.audience, self.position, self.known_position = client, audience, position, position
         self.beat = time.monotonic() + HEARTBEAT_INTERVAL_S  # when the next heartbeat is due
-        self.unacknowledged = 0  # bytes sent since the client had last received everything
+        self.unacknowledged = 0  # bytes sent since the client last acknowledged all bytes
         self.presence = b""  # last presence frame sent
         self.slow_since = self.next_check = 0.0  # when the window filled up, and when to check it next
 
@@ -128,8 +131,8 @@ class Hub:
             -1,
             0.0,
         )  # at the last presence update
-        self._beats: deque[_Open] = deque()  # by the time of the next heartbeat
-        # `recent` contains the events after `floor` up to `head`. All events up to `number` were read.
+        self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
+        # `recent` contains the events after `floor` up to `head`. All events up to `number` have been read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
         self._read_at = time.monotonic()  # when the newest events were read
@@ -229,7 +232,7 @@ class Hub:
             await self._check([one for one in audiences if one.checked + HEARTBEAT_INTERVAL_S <= now])
 
     async def _check_behind(self) -> None:
-        # Callers must not receive events that they have lost the permission to see.
+        # Callers must not receive events that they no longer have permission to see.
         audiences = {stream.audience for stream in self._behind}
         await self._check([one for one in audiences if one.checked <= self._read_at])
 
@@ -247,8 +250,8 @@ class Hub:
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
         """Return the actor for each Authorization header, or None if access was revoked.
 
-        If the accounts database does not respond, headers are missing from the result, and their streams
-        continue.
+        While the accounts database does not respond, headers are left out of the result, and the streams with
+        these headers continue.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
@@ -346,7 +349,7 @@ class Hub:
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
         """Encode events after a position.
 
-        Return the bytes, the last event in them, and the last examined event.
+        Return the bytes, the number of the last event in them, and the number of the last examined event.
         """
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:

@@ -79,7 +79,7 @@ class Lineage:
 
 
 class _Path:
-    """Commits between the last one that this machine logged and the current one."""
+    """The commits between the last one that this machine logged and the current one."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -91,7 +91,9 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the paths whose changes must be logged. All files in `paths` must come from the commit."""
+        """Return the paths whose changes must be logged. All files in `paths` must come from the current
+        commit.
+        """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
         commits = {by.commit for by in elsewhere.values() if by.commit}
@@ -110,8 +112,8 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return `commit` and its ancestors except those of `without`, newest first, or [] if one is
-        unknown.
+        """Return `commit` and its ancestors, newest first, except `without` and its ancestors. Return [] if
+        either commit is unknown.
         """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:

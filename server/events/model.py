@@ -27,7 +27,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """Subject of an event: a document in one locale."""
+    """The subject of an event: a document in one locale."""
 
     uid: str
     document_id: str
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Entry in the event log. Strings that do not apply are "".
+    """An entry in the event log. String fields that do not apply are "".
 
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
     - `changed`: names of the attributes that differ, or None if unknown
@@ -67,12 +67,12 @@ class Event:
 
     @property
     def model(self) -> str:
-        """Singular API id of the content type, or the component's name, such as `shared.seo`."""
+        """The content type's singular API id, or the component's name, such as `shared.seo`."""
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Cache tags of the responses that may be outdated after this event."""
+        """The cache tags of the responses that may be outdated after this event."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -37,7 +37,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """Document in a locale, and optionally a field, that a client is viewing.
+    """The document, locale and (optionally) field that a client is viewing.
 
     `kind` and `name` are what other people see, for example ("user", "ann").
     """
@@ -61,7 +61,7 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        # When the entry in each slot expires, 0 for a free slot.
+        # When the entry in each slot expires, or 0 for a free slot.
         self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
@@ -70,7 +70,7 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """Number that increases when an entry is added, changed or removed, but not when it expires."""
+        """A number that increases when an entry is added, changed or removed, but not when one expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
@@ -175,9 +175,9 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor can see presence in a content type, and be seen there.
+    """Return whether an actor is allowed to see presence in a content type, and to be seen there.
 
-    This needs the `find` permission, and the right to read drafts or change documents.
+    This requires the `find` permission, and permission to read drafts or to change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False

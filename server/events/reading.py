@@ -108,7 +108,7 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that select events. An empty set is no restriction."""
+    """Conditions that select events. An empty set does not restrict the selection."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
@@ -135,8 +135,8 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the content types with the `find` permission. Raises ForbiddenError if there are
-    none.
+    """Return the names of the content types for which the actor has the `find` permission. Raises
+    ForbiddenError if there are none.
     """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
@@ -202,9 +202,9 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of the event log.
+    """A part of the event log.
 
-    `last` is the number of the last examined event, and `more` events may follow.
+    `last` is the number of the last examined event. `more` is True if further events may follow.
     """
 
     events: list[Event]

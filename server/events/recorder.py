@@ -1,6 +1,6 @@
 """Recorder of events.
 
-It runs after every change, before the change is visible, while the write lock is held.
+It runs after every change, before the change becomes visible, while the write lock is held.
 """
 
 import logging
@@ -76,9 +76,10 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for a record. Return the number of the last event, or None to log them later.
+        """Log the events for a record. Return the number of the last event, or None if the events must be
+        logged later.
 
-        It never raises an error.
+        Never raises an error.
         """
         try:
             with self.database.writing(
@@ -115,7 +116,8 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log differences between the files and the logged versions, or only store versions in a new log.
+        """Log differences between the files and the logged versions or, in a new log, only store the
+        versions.
 
         Return False if the configuration has changed since it was read.
         """
@@ -184,7 +186,7 @@ class Recorder:
 
 
 class _Origins:
-    """Origin of the change to each file in a record: a commit, the API, or an edited file."""
+    """The origin of the change to each file in a record: a commit, the API, or an edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -267,7 +269,7 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    # A media file's document is composed from several sources, so it has no digest of one file.
+    # A media file's document is composed from more than one file, so it has no digest of a single file.
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))

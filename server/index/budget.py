@@ -32,7 +32,7 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Processor time, steps, response bytes and body `values` that one request can still use.
+    """The processor time, steps, response bytes and values in the body that one request can still use.
 
     Unlimited if created without settings. Not thread-safe.
     """
@@ -52,8 +52,8 @@ class Budget:
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
         - `waits`: whether the thread is allowed to block to acquire a mutex.
-        - `costly`: acquire `turns` before COSTLY_CPU_S have been used.
-        - `on_loop`: running on an event loop, so long work raises NeedsThreadPool.
+        - `costly`: whether to acquire `turns` even before COSTLY_CPU_S have been used.
+        - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
         """
         self._settings, self._turns, self._taken = settings, turns, False

@@ -104,7 +104,7 @@ def _targets(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the key of each document and media file that the snapshot's documents refer to, even if
+    """Yield the key of each document and media file that the snapshot's documents refer to, even if it is
     missing.
     """
     for document in _all(snapshot):
@@ -113,7 +113,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. A document may be yielded several times."""
+    """Yield the documents that refer to users or roles. A document may be yielded more than once."""
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
@@ -143,8 +143,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store: those sent by the client, plus missing ones if the client
-    changed nothing.
+    """Return the targets to store: those that the client sent or, if these are exactly the stored targets
+    that exist, all stored targets, including missing ones.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -224,7 +224,7 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    # A text that is a file path is converted to an id, so that it can be compared with ids, too.
+    # Text that is a file path is converted to an id, so that it can be compared with ids, too.
     return " ".join(id_of_reference(title).casefold().split())
 
 

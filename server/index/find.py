@@ -139,7 +139,9 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return a filter for `_q`: a visible text or number contains the text, or the documentId equals it."""
+    """Return a filter for `_q`, which requires that a visible string or number contains the text, or that the
+    documentId equals it.
+    """
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)

@@ -8,7 +8,7 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVED_BYTES = 32 * 1024  # charged to a group in advance, so that its size is rarely updated
+_RESERVED_BYTES = 32 * 1024  # charged to a group in advance, so that its size in the cache is rarely updated
 _ENTRY_OVERHEAD_BYTES = 200  # approximate, in addition to the content
 
 Item = Document | Component
@@ -64,8 +64,8 @@ class Fragments:
 
 
 class _Group:
-    """Entries for one selection, by id() of the item. `used` and `counted` are bytes: actual, and charged to
-    the cache.
+    """Entries for one selection, by id() of the item. `used` is their actual size in bytes, and `counted` the
+    size charged to the cache.
     """
 
     __slots__ = ("counted", "entries", "used")

@@ -31,7 +31,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
     """Map each target of a relation to the documents that refer to it. `at` is the relation's column."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        # The order is in default order, so each list is, too.
+        # The documents come in the default order, so each list has this order, too.
         for document, targets in zip(order, column_of(order, at), strict=True):
             locale, status = document.locale, document.status
             for target in targets:

@@ -24,7 +24,7 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values in related documents.
 
-    `paths` contains, for each sort key, positions in rows, and whether it descends.
+    For each sort key, `paths` contains the positions in rows, and whether to sort in descending order.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class Orders:
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # Saves 0.12 of 0.68 ms per query with filter and sort, with 2,000 articles.
+        # Saves 0.12 of 0.68 ms per query with a filter and a sort key, with 2,000 articles.
         self.cache: Cache[ColumnKey | PathKey, Order] = Cache(max_bytes, _size)
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:

@@ -43,7 +43,7 @@ class Plan(NamedTuple):
     rest: Filter | None = None
 
 
-MAX_TESTED_CANDIDATES = 50  # for so few candidates, testing each one is cheaper than set operations
+MAX_TESTED_CANDIDATES = 50  # with so few candidates, testing each one is cheaper than set operations
 
 # Functions that compute the set of matches from a column's order and the operand, or None if that's
 # impossible.

@@ -1,4 +1,4 @@
-"""The index: an immutable snapshot of all documents, so a request needs no lock and sees no partial
+"""The index: an immutable snapshot of all documents, so a request needs no lock and never sees a partial
 change.
 """
 

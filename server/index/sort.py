@@ -98,8 +98,8 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function of an item and its locale that returns the sort value: the first if there are
-    several.
+    """Return a function that takes an item and its locale, and returns the item's sort value (the one that
+    sorts first if there is more than one).
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -111,7 +111,7 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     return lambda item, locale: None if (result := reached(item, locale)) is _NOWHERE else result
 
 
-_NOWHERE = object()  # result of a path without a target; null is a value
+_NOWHERE = object()  # result of a path without a target, which differs from the value null
 _UNKNOWN = object()
 
 

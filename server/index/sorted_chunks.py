@@ -53,7 +53,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks with their notes, to which callers may add values."""
+        """The chunks, each with its notes: a dictionary in which callers can cache values."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 

@@ -19,7 +19,7 @@ from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
 _LOG2_BYTES_PER_STEP = 11  # searching 2048 bytes takes about as long as one step
-_SAMPLE_MATCHES = 16  # if half of these first documents match, test the others one by one
+_SAMPLE_MATCHES = 16  # if so many of the first 32 documents match, test the rest one by one
 _MAX_TESTED_DOCUMENTS = 32  # up to this number, documents are tested one by one
 
 MAX_BYTES = 8 * 1024 * 1024
@@ -68,7 +68,7 @@ def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column, as bytes. SEPARATOR may follow."""
+    """Return a document's text in a column, as bytes. The bytes may end with SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -86,7 +86,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the text searches in one snapshot, which clients repeat for each page."""
+    """Cache for the results of text searches in one snapshot. Clients repeat a search for each page."""
 
     __slots__ = ("cache",)
 

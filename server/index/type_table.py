@@ -195,7 +195,9 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Return the added documents, each with a slot (copied if it had one), and the updated slots."""
+    """Return the added documents, each with a new slot (in a copy if the document already had one), and the
+    updated slots.
+    """
     placed: list[Document] = []
     changed = dict(slots)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():

@@ -28,13 +28,13 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification of `changed`, for at most `seconds`. Requires its lock."""
+        """Wait for a notification of `changed`, for at most `seconds`. The caller must hold its lock."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return the pause in seconds until the time `at` (since 1970).
+        """Return how many seconds to pause until the Unix time `at`, at most MAX_WAIT_S.
 
-        The pause may end early, so check the time again after it.
+        The pause may therefore end too early, so check the time again after it.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -54,7 +54,7 @@ class JobFailedError(BifolioError):
 class Backoff:
     """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
 
-    They start from the beginning after a success at least `reset_s` seconds after the last failure.
+    They start over after a success that comes at least `reset_s` seconds after the last failure.
     """
 
     first_s: float = 1.0
@@ -144,7 +144,7 @@ class Cursor:
             return ""
 
     def move(self, position: str) -> None:
-        """Store a new position atomically. Raises OSError, and then keeps the old position."""
+        """Store a new position atomically. If it raises OSError, the old position is kept."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"
@@ -173,7 +173,7 @@ class Timing:
     setting_s: float = 0.2  # interval for checking whether the settings require a job
     # A patrol checks all files, even if the operating system has reported no change.
     patrol_s: float = 30.0
-    doubt_s: float = 2.0  # how late the notification of a change found by a patrol may arrive
+    doubt_s: float = 2.0  # how late a notification may arrive after a patrol has found the change
     poll_s: float = 2.0  # interval for checking all files if they can't be watched (inotify limit)
     watch_retry_s: float = 30.0
     refresh_retry_s: float = 1.0

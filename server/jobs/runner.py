@@ -16,7 +16,7 @@ STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result and time of a job's last run, and the time of its next run. Times are in seconds since 1970."""
+    """The result and time of a job's last run, and the time of its next run. The times are Unix times."""
 
     name: str
     due: float | None  # None if the job runs only when `wake` is called
@@ -55,7 +55,9 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now, or once more if it is running. Raises KeyError for an unknown job."""
+        """Run a job now or, if it is already running, once more after that run. Raises KeyError for an
+        unknown job.
+        """
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
@@ -77,7 +79,7 @@ class _Lane:
         self._is_woken = self._is_started = False
         # None if the job runs only when `wake` is called
         self._due: float | None = clock.monotonic() + job.first_pause_s
-        # Before this time, a call of `wake` has no effect, because the job has failed.
+        # Before this time, a call to `wake` has no effect, because the job has failed.
         self._held_until = 0.0
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
@@ -139,7 +141,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause in seconds, or None to wait for `wake`. Requires the lock."""
+        """Return the remaining pause in seconds, or None to wait for `wake`. Call it with the lock held."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

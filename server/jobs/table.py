@@ -10,7 +10,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """Latest report on each job, in shared memory. Create it before the workers are forked.
+    """The latest report on each job, in shared memory. Create it before the workers are forked.
 
     Readers may see a half-written report, which is good enough for metrics.
     """
@@ -32,7 +32,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
 
     def reports(self) -> tuple[Report, ...]:
-        """Return the latest report on each job, or nothing before the first leader starts."""
+        """Return the latest report on each job, or () before the first leader starts."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

@@ -24,7 +24,9 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A test whether a relation, media or component attribute is empty, or not empty if `null` is false."""
+    """Tests whether a relation, media or component attribute is empty or, if `null` is false, whether it is
+    not empty.
+    """
 
     attribute: Attribute
     at: int
@@ -36,7 +38,7 @@ class Missing:
 @dataclass(frozen=True, slots=True)
 class Through:
     """A condition that at least one related item must match. `path` is the dotted path of the attribute, for
-    errors.
+    error messages.
     """
 
     attribute: Attribute
@@ -87,8 +89,8 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations to return, with filter and sort keys. `fields` is None for all
-    visible fields.
+    """The fields and relations to return, with a filter and sort keys. `fields` is None for all visible
+    fields.
     """
 
     fields: tuple[str, ...] | None = None
@@ -131,7 +133,7 @@ class Query(NamedTuple):
     """A request for documents of one content type.
 
     - `locales`: None means the site's default locale.
-    - `drafts`: the uids of the content types whose drafts may be read.
+    - `drafts`: the uids of the content types whose drafts this query reads.
     - `text`, `publication`: the parameters `_q` and `publicationFilter`.
     """
 

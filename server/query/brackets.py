@@ -46,7 +46,7 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Wrap a value in the objects and lists of its key: `a[b][]` returns `{"a": {"b": [value]}}`."""
+    """Wrap a value in the objects and lists of its key: for `a[b][]`, return `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":

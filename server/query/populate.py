@@ -57,7 +57,7 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
 
 class _Parsed(NamedTuple):
     nodes: tuple[Node, ...]
-    attributes: int  # nodes, including nested ones
+    attributes: int  # number of nodes, including nested ones
 
 
 def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
@@ -105,8 +105,8 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`. `path` is the prefix for names in errors; `above` leads to this
-        level.
+        """Parse one level of `populate`. `path` is the prefix for names in errors, and `above` the path to
+        this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):

@@ -1,4 +1,6 @@
-"""Attributes that filters and sort keys can use. Others are rejected, to keep their values secret."""
+"""Attributes that filters and sort keys can use. All other attributes are rejected, to keep their values
+secret.
+"""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -7,7 +9,7 @@ from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 HIDDEN = ("createdBy", "updatedBy", "localizations")
 HIDDEN_OF_FILES = ("folder", "folderPath")  # the same for media files
 
-# keys that lead to an attribute from the requested content type
+# the keys that lead from the requested content type to an attribute
 AttributePath = tuple[str, ...]
 
 

@@ -1,7 +1,7 @@
-"""Table of each client's number of requests, in memory that all workers share.
+"""Table of request counts by client, in memory that all workers share.
 
-The table has a fixed size. If all slots that a client could use are taken, it replaces an expired client or,
-if there is none, the client with the fewest requests.
+The table has a fixed size. If all slots that a new client could use are taken, it takes the slot of an
+expired client or, if there is none, of the client with the fewest requests.
 """
 
 import mmap
@@ -39,8 +39,8 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests. Return the client's number of requests in the current window, and the window's end
-        as a Unix time.
+        """Count requests. Return the number of the client's requests in the current window, and the window's
+        end as a Unix time.
         """
         places, now = self._places(client), time.time()
         with self._lock:

@@ -32,7 +32,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        # Which metrics there are is only known after collecting them.
+        # The set of metrics is known only after collecting them.
         return ()
 
     def collect(self) -> Iterator[Metric]:

@@ -136,7 +136,7 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Note that this thread now handles a request. Return additional headers for the response."""
+        """Record that this thread is now handling a request. Return additional headers for the response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])

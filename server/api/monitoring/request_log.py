@@ -59,7 +59,7 @@ def begin(request: str) -> None:
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is the value of `time.perf_counter()` when it arrived."""
+    """Log a completed request. `began` is the value of `time.perf_counter()` when the request arrived."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,

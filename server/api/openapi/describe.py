@@ -65,7 +65,9 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Set `drafts_only` if the caller is allowed to use the operation only on drafts."""
+    """Return the audience, with `drafts_only` set if the caller is allowed to use the operation only on
+    drafts.
+    """
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience

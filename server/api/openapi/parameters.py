@@ -36,7 +36,7 @@ _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maxim
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Describe a query parameter with a comma-separated list of at most `most` items."""
+    """Describe a query parameter that takes a comma-separated list of at most `most` items."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 

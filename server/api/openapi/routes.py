@@ -12,7 +12,7 @@ from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
-# Size limit for all cached documents. Callers with the same permissions share a document.
+# Size limit for all cached OpenAPI documents. Callers with the same permissions share a document.
 MAX_BYTES = 16 * 1024 * 1024
 _PAGE = Path(__file__).parent / "page"
 _FILES = {

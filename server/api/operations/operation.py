@@ -21,7 +21,7 @@ CONVERTERS: Mapping[str, str] = {
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# Handler arguments for path variables, where the argument is not simply the variable's name in snake case.
+# Names of handler arguments for path variables, where they differ from the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
@@ -137,8 +137,8 @@ class Area:
     it, too.
 
     - `name`: for metrics
-    - `parts`: the path prefixes: the first segment, or `api/` and the second segment; a hyphen at the end
-      matches any continuation
+    - `parts`: the path prefixes, each either a path's first segment, or `api/` and the second segment; a
+      hyphen at the end matches any continuation
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit
     - `varies_by_commit`: whether responses depend on the served commit, and have the header `Bifolio-Commit`
     - `uses_current_settings`: whether responses for past commits depend on current settings, so they are

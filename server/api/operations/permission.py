@@ -69,7 +69,9 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor has permission to find media files or at least one content type."""
+    """Return whether the actor has permission to find media files or the documents of at least one content
+    type.
+    """
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False

@@ -250,7 +250,7 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # Only sign-in and sign-out write.
+    writes_site=False,  # Signing in and out does not change the site's files.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),

@@ -101,7 +101,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    # This is a generator, so that each operation is parsed after the earlier ones have been handled.
+    # This is a generator, so that each operation is parsed only after the previous ones have been handled.
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)

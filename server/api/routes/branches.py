@@ -88,7 +88,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a request body into the name and the start of a new branch. Raises ValidationError."""
+    """Parse a request body into the name and the starting point of a new branch. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:

@@ -88,10 +88,10 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response to a path with a query. `subjects` are the types that a search
-    can return.
+    """Return the cache tags of the response to a request for `address`, a path with a query. `subjects` are
+    the types that a search can return.
 
-    Raises ValidationError and the errors of reading the document.
+    Raises ValidationError, and any error from reading the document.
     """
     if not isinstance(address, str):
         raise ValidationError(

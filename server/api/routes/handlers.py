@@ -1,4 +1,4 @@
-"""Registry of handlers by the operation ids of `server.api.operations.table`."""
+"""Registry of handlers, keyed by the operation ids in `server.api.operations.table`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

@@ -28,8 +28,8 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return cached texts, or generate them. Only one request at a time generates texts, so that feeds
-        can't overload the server.
+        """Return the cached feeds or sitemaps, or generate them. Only one request at a time generates any, so
+        that such requests can't overload the server.
         """
         state = state_of(request)
         texts = cache.of(state).get(key)

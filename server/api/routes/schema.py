@@ -64,7 +64,9 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was first and last changed or, if there is none, when the site began."""
+    """Return when the settings file was created and last changed. If there is none, return the time of the
+    site's first commit or, without commits, of the server's start.
+    """
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

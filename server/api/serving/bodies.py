@@ -62,7 +62,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve bytes of the space that all bodies share. Raises BusyError if not enough is left."""
+        """Reserve part of the space that all bodies share. Raises BusyError if not enough is left."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -81,7 +81,9 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part. Raises BusyError if the space is used up, and OSError if the disk fails."""
+        """Append a part. Raises BusyError if the space is used up, and OSError if the part can't be written
+        to disk.
+        """
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size

@@ -33,14 +33,14 @@ HEAD_TIMEOUT_S = 30.0  # Maximum time for a request's head, and between two requ
 MAX_PIPELINED_REQUESTS = 64  # Further requests are not parsed yet.
 MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more bytes have arrived after the current request.
 MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if more bytes of a body are unprocessed.
-# If a body that is not needed is longer, the connection is closed instead of reading it.
+# If an unneeded body is longer than this, the connection is closed, and the body is not read.
 MAX_DISCARDED_BYTES = 64 * 1024
 MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for the bytes of a chunked body that are not content.
-FREE_CHUNK_BYTES = 16  # For each chunk, this many bytes are not counted: its size and line ends.
+FREE_CHUNK_BYTES = 16  # For each chunk, this much overhead (its size and line ends) is not counted.
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
 LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
-STALL_TIMEOUT_S = 60.0  # Maximum time for which a client may read nothing of a response.
+STALL_TIMEOUT_S = 60.0  # How long a client may go without reading any of a response.
 _BODILESS_STATUSES = (204, 304)
 
 
@@ -114,7 +114,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        # All connections share one buffer, because asyncio calls `buffer_updated` before it reads from
+        # All connections can share one buffer, because asyncio calls `buffer_updated` before it reads from
         # another connection.
         return self.server.buffer
 
@@ -137,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Note that the client has stopped sending. Returns True if a response must still be sent."""
+        """Record that the client has stopped sending. Returns True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
@@ -154,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Note that the client is reading again, and schedule the next request."""
+        """Record that the client is reading again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading while too many bytes are waiting to be handled, or else resume it."""
+        """Pause reading if too many bytes are waiting to be handled. Otherwise, resume it."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -366,7 +366,7 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._waiting) and self._turn is None and self._drained is None and self.is_open
 
     def _leave(self) -> None:
-        """Note that the client will send nothing more, and abort an incomplete body."""
+        """Record that the client will send nothing more, and abort an incomplete body."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())

@@ -27,7 +27,7 @@ from server.api.serving.takeover import Offer
 # The server's first process does not load the site, because it could never free the memory again.
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # How much longer than its workers a generation may run.
+MARGIN_S = 2.0  # How much longer a generation may run than its workers.
 _NEWS = struct.Struct("=cI")  # kind of message, and number of the generation
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
@@ -72,7 +72,7 @@ class Generations:
     - `ended` is called when a retired generation has ended
     - `offer` lets another server take over the port
     - `renew` renews the lease on the site's folder, and returns the seconds until it must be called again, or
-      None
+      None if that is not necessary
     """
 
     def __init__(
@@ -146,8 +146,8 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal signals all processes, but only the first process handles these signals, and it ends
-            # the others.
+            # A terminal sends these signals to all processes, but only the first process handles them, and it
+            # ends the others.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             # If SIGTERM arrived before Python could run a handler, the parent would wait forever.

@@ -33,7 +33,8 @@ MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # For path and query. Longer targets get status 414.
 # These headers restrict what a request does, so the request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
-# Flask takes 0.5 µs for each comma or semicolon in these lists, so longer headers are ignored.
+# Flask takes 0.5 µs for each comma or semicolon in these headers, so they are ignored if they are longer than
+# MAX_LIST_CHARS.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
 MAX_CACHED_NAME_BYTES = 64  # Environ keys for longer header names are not cached.
@@ -68,7 +69,7 @@ def _rejection(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# Responses by status. The requests they reject do not reach the app.
+# Responses to requests that are rejected before they reach the app, by status.
 REFUSALS = {
     400: _rejection(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _rejection(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -89,8 +90,8 @@ def environ_of(
 ) -> Environ | None:
     """Return the WSGI environ of a request, or None if its target is invalid.
 
-    An error because of the headers is stored under the key REFUSED. The keys of `environ_of_connection` are
-    not included.
+    If the headers must be rejected, the error is stored under the key REFUSED. The keys of
+    `environ_of_connection` are not included.
     """
     found = _split(target)
     if found is None:

@@ -39,8 +39,8 @@ log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
 COMPUTING_THREADS = 2  # a costly read can occupy one of them
-# In each pool for work that may block. Costly reads use up to nine of them (server.index.budget), and
-# password checks up to six (server.auth).
+# Number of threads in each pool for work that may block. Costly reads use up to nine of them
+# (server.index.budget), and password checks up to six (server.auth).
 WAITING_THREADS = 24
 RESERVED_THREADS = 6  # How many of the waiting threads a single client can't use.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
@@ -87,8 +87,8 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Of the client (IPv4 address or IPv6 /64) with the most connections, close the CLOSED_AT_ONCE
-        connections that have been idle the longest.
+        """Find the client (IPv4 address or IPv6 /64) with the most connections, and close its CLOSED_AT_ONCE
+        longest-idle connections.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
@@ -117,7 +117,7 @@ class _Response(NamedTuple):
 class _Postponed(NamedTuple):
     """The reasons why a request must run in a thread pool."""
 
-    # Not the exception itself, because its traceback would keep everything that was rendered in memory.
+    # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     costly: bool
     accounts: bool
     long: bool

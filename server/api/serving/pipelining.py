@@ -28,7 +28,9 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a connection's next request. Don't add the connection again until it is handled."""
+        """Schedule a connection's next request. Don't add the connection again before this request is
+        handled.
+        """
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

@@ -1,6 +1,6 @@
 """The supervisor, which forks a server's workers and replaces those that end or hang.
 
-Each time a worker ends early, the pause before its replacement gets longer. If the supervisor ends, its
+Each time a worker exits early, the pause before it is replaced gets longer. If the supervisor ends, its
 workers end, too.
 """
 
@@ -22,9 +22,9 @@ from server.storage.helper_processes import end_helpers
 
 log = logging.getLogger("bifolio")
 
-# Pauses before a replacement, by the number of consecutive early ends.
+# Pauses before a worker is replaced, by the number of consecutive early exits.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
-MIN_UPTIME_S = 60.0  # A worker that runs for a shorter time has ended early.
+MIN_UPTIME_S = 60.0  # A worker that runs for less time than this has exited early.
 RETIREMENT_TIMEOUT_S = 600.0  # Maximum time for retired workers to end.
 STOP_TIMEOUT_S = 4.0  # Maximum time for open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -40,12 +40,12 @@ class _Place:
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # consecutive early ends and failed starts
+    deaths: int = 0  # consecutive early exits and failed starts
     is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
 
 class Supervisor:
-    """Parent process of `count` workers, until a signal ends all of them.
+    """Runs as the parent process of `count` workers until a signal ends all of them.
 
     If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
     the pipe is closed, they get SIGTERM.

@@ -18,11 +18,11 @@ from server.errors import SetupError
 from server.paths import state_folder
 
 HANDOVER_TIMEOUT_S = 5.0  # Maximum wait for the running server's socket.
-READY_TIMEOUT_S = 300.0  # If the new server is not ready after this time, a different one may take over.
+READY_TIMEOUT_S = 300.0  # If the new server is not ready after this time, another one may take over.
 BACKLOG_CONNECTIONS = 8  # Limit for connections that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
 _NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # the Unix sockets in .bifolio/
-# Replies: with the listening socket, or if another takeover is already running.
+# _HANDED is sent with the listening socket, _BUSY if another takeover is already running.
 _HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
@@ -88,7 +88,7 @@ class Offer:
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # have not sent anything yet
+        self._silent: list[socket.socket] = []  # connections that have not sent anything yet
         # the server that has received the socket
         self._taker: socket.socket | None = None
         self._since = 0.0  # when that server received the socket

@@ -20,7 +20,7 @@ from server.events.webhooks.http_client import new_id
 MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
-)  # limits per webhook, for deliveries that are done
+)  # limits per webhook, for completed deliveries
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -29,9 +29,9 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Delivery of an event, or of several joined events, to one webhook.
+    """The delivery of an event, or of joined events, to one webhook.
 
-    - `document`: deliveries for the same document are sent in order, unless it is ""
+    - `document`: unless it is "", deliveries for the same document are sent in order
     - `first`, `last`: numbers of the first and last event
     - `body`: stored from the first attempt until the delivery is done
     """
@@ -56,7 +56,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """Number of a webhook's open deliveries, the time when it was disabled, and its last attempt."""
+    """The number of a webhook's open deliveries, when it was disabled, and its last attempt."""
 
     waiting: int
     disabled: float | None
@@ -106,7 +106,7 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Store the start of an attempt, and the body, so that retries send the same bytes."""
+    """Record the start of an attempt, and store the body, so that retries send the same bytes."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
@@ -157,7 +157,7 @@ def shorten(connection: Connection, at: float) -> None:
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete the deliveries that are done and exceed the limits RETENTION_S or MAX_DONE_DELIVERIES."""
+    """Delete completed deliveries that exceed the limits RETENTION_S or MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"

@@ -43,13 +43,13 @@ log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # at a time; only one if the last attempt failed
 MAX_CONCURRENT_ATTEMPTS = 40  # of all webhooks, because each uses a thread
-MAX_FAILING_ATTEMPTS = 20  # to webhooks whose last attempt failed
+MAX_FAILING_ATTEMPTS = 20  # at a time, to webhooks whose last attempt failed
 BATCH_EVENTS = 500  # queued per transaction
 SWEEP_INTERVAL_S = 600.0  # between deletions of old deliveries
 STOP_TIMEOUT_S = 4.0  # for running attempts
-COMMIT_TIMEOUT_S = 2.0  # for the commit of a delivery's write
+COMMIT_TIMEOUT_S = 2.0  # how long to wait until a delivery's write is committed
 SAME_MOMENT_S = 60.0  # a new webhook receives no events older than this
-MAX_EVENTS_OF_A_MOMENT = 1000  # limit for these earlier events
+MAX_EVENTS_OF_A_MOMENT = 1000  # maximum number of earlier events that a new webhook receives
 GONE_STATUS = 410  # disables the webhook
 _MIN_CLOCK_JUMP_S = 1.0  # if the offset changes by more, the clock was set
 
@@ -279,7 +279,9 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now, first those of webhooks with the fewest running attempts."""
+        """Return the deliveries to attempt now, starting with the webhooks that have the fewest running
+        attempts.
+        """
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -373,7 +375,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved, after which a new webhook starts."""
+    """Return the number of the last event before site.yaml was saved. New webhooks start after it."""
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

@@ -24,7 +24,7 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # of new secrets
+SECRET_BYTES = 32  # size of new secrets
 
 
 def new_secret() -> str:
@@ -36,7 +36,7 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return a signature of a request with one secret: `v1,` and the HMAC-SHA256 in base64."""
+    """Sign a request with one secret. Return `v1,` and the HMAC-SHA256 in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
@@ -65,7 +65,7 @@ _RESERVED = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # shared by network providers; a cloud's metadata service
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # not in a registry: the host of a virtual machine at Azure
+        "168.63.129.16/32",  # not in a registry: the host of a virtual machine on Azure
         "169.254.0.0/16",  # link-local; metadata service of most clouds
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # IETF protocols; a cloud's metadata service
@@ -175,7 +175,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a request. `status` is 0 if there was no response.
+    """The outcome of a request. `status` is 0 if there was no response.
 
     `retry_after` is the delay in seconds that the receiver requested.
     """
@@ -197,7 +197,7 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request without following redirects, and return the outcome. It raises no errors.
+    """Send a POST request without following redirects, and return the outcome. Never raises an error.
 
     Check the URL with `config.webhooks.check_url` first.
     """
@@ -336,9 +336,9 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery to a webhook from `config.webhooks.resolve_environment`.
+    """Send a signed delivery to a webhook, which `config.webhooks.resolve_environment` must have returned.
 
-    `event` is the kind for the header X-Strapi-Event. `at` is the signed time.
+    `event` is the event kind for the header X-Strapi-Event. `at` is the signed time.
     """
     headers = {
         **webhook.headers,

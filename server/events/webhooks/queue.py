@@ -50,7 +50,7 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook after event number `last`. Return whether it was disabled."""
+    """Enable a disabled webhook, starting after event number `last`. Return whether it was disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
@@ -68,7 +68,7 @@ def cursors(connection: Connection) -> dict[str, int]:
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
     """Queue deliveries of `events`, which must follow the webhook's cursor.
 
-    Return the number of the oldest deliveries dropped because of MAX_QUEUED_DELIVERIES.
+    Return how many of the oldest deliveries were dropped because of MAX_QUEUED_DELIVERIES.
     """
     if not events:
         return 0
@@ -114,7 +114,9 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst, which counts the events joined in it, with one more event. None starts a new burst."""
+    """Return a burst with one more event, which is included in the burst's event counts. If `burst` is None,
+    start a new burst.
+    """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -146,7 +148,7 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue the deliveries of events after number `since` again, and new ones for events that have none.
+    """Requeue the deliveries of events after number `since`, and queue new ones for events that have none.
 
     Return the number of queued deliveries.
     """

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 # after failed attempts: 5 s, 5 min, 30 min, 2 h, 5 h
 BACKOFFS_S = (5.0, 300.0, 1800.0, 7200.0, 18_000.0)
 MAX_RETRY_AFTER_S = 86_400.0  # a longer Retry-After is reduced to one day
-MAX_ATTEMPTS = 50  # per delivery, including attempts that Retry-After delays
+MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 
 
 def next_try(

@@ -51,7 +51,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return the secrets in a webhook's file with their expiry times. Create the file if it is missing."""
+    """Return the secrets in a webhook's file with their expiry times, creating the file if it is missing."""
     try:
         path = _path(root, name)
         if not path.exists():

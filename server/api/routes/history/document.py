@@ -25,9 +25,9 @@ def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
     """Return the JSON for one version in a document's history. `values` are the attribute values before and
-    after its commit.
+    after this version's commit.
 
-    The key `attributes` lists the changed attributes, or is None if a file can't be read.
+    In the JSON, `attributes` lists the changed attributes, or is null if a file can't be read.
     """
     commit = version.commit
     unread = any(

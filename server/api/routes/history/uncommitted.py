@@ -44,7 +44,9 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with the uncommitted changes to a file by attribute and, with full access, by line."""
+    """Respond with the uncommitted changes to a file by attribute and, if the caller has full access, by
+    line.
+    """
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
