@@ -12,7 +12,7 @@ from server.documents.path_rules import Layout
 from server.schema.model import DATE_PARTS, Type
 
 MAX_ADDRESS_CHARS = 2047  # The longest URL that a sitemap can contain.
-# Keys in a file that contain former addresses, as in Hugo and in Jekyll. They need not be attributes.
+# Keys for former addresses in a file, as in Hugo and Jekyll. The keys need not be attributes.
 ALIAS_KEYS = ("aliases", "redirect_from")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _LITERAL = "/?:@!$&'()*+,;=%-._~[]"  # characters in a pattern that are not percent-encoded
@@ -35,7 +35,7 @@ def address_of(document: Document, settings: Settings, layout: Layout) -> str | 
 
 
 def pattern_of(type_: Type, locale: str, settings: Settings) -> str | None:
-    """Return a content type's URL pattern in a locale, or None if it has no valid one."""
+    """Return a content type's URL pattern in a locale, or None if it has no valid pattern."""
     url = settings.urls.get(type_.singular)
     pattern = url.pattern(locale) if url and type_.singular != MEDIA_URL else None
     if pattern is None or not all(_is_public(type_, name) for name in names_in(pattern)):
@@ -53,7 +53,7 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace the placeholders in a URL with percent-encoded values.
+    """Replace the placeholders in a URL pattern with percent-encoded values.
 
     Returns None if a value is missing or the URL would be invalid.
     """

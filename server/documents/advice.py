@@ -14,7 +14,7 @@ from server.schema.model import Attribute, Type
 
 # Compiled at first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
-_DAY_FORMATS = (  # Text can match multiple formats. The advice then lists all possible dates.
+_DAY_FORMATS = (  # If text matches multiple formats, the advice lists all possible dates.
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
@@ -45,7 +45,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates that an invalid date could stand for, as YYYY-MM-DD."""
+    """Return the dates that an invalid date could mean, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -137,7 +137,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that text such as `1,234 km` could stand for."""
+    """Return the numbers that text such as `1,234 km` could mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

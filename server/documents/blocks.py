@@ -108,7 +108,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    # An image node contains a copy of the media file's description.
+    # An image node contains a copy of the media file's metadata.
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:

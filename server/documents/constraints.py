@@ -20,7 +20,7 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Settings for checking options.
+    """How strictly options are checked.
 
     - `draft`: check only maximums, so that incomplete drafts can be saved.
     - `longest`: the default `maxLength` of `string` attributes. None means no limit.
@@ -46,7 +46,7 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
     """Return an error message for each option that a non-empty value violates.
 
-    Passwords must be plain text.
+    A password must be passed as plain text, not as a hash.
     """
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
@@ -55,7 +55,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and error message of each violated option in a row and its components."""
+    """Yield the path and error message for each violated option in a row and its components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -71,7 +71,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
         too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
         if too_short and (
             attribute.type != "email" or is_email(value)
-        ):  # An invalid address gets only one message.
+        ):  # For an invalid address, one message is enough.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -92,7 +92,7 @@ def _bounds(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     size = len(value) if items else value
     if not isinstance(size, int | float | Decimal) or isinstance(size, bool):
         return
-    if isinstance(size, float):  # As written: the float 0.3 is less than the exact number 0.3.
+    if isinstance(size, float):  # Use the decimal digits: the exact value of the float 0.3 is less than 0.3.
         size = Decimal(repr(size))
     what = "field must have" if items else "must be"
     unit = " items" if items else ""

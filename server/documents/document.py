@@ -17,7 +17,7 @@ VALUES = slice(2, -4)
 Key = tuple[str, str, str]  # createdAt, documentId, locale
 _KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 
-# (packed rows, start, end). If packed rows is None, start and end are positions in the list of documents.
+# (packed rows, start, end). Without packed rows (None), start and end are positions in the list of documents.
 Run = tuple[PackedRows | None, int, int]
 
 
@@ -38,7 +38,7 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        # The row is unpacked when it is first needed.
+        # The row is not unpacked until it is needed.
         document = cls.__new__(cls)
         document.type, document.status, document.path, document.key = type_, status, path, key
         document._row, document._packed, document._at, document.slot = None, packed, at, -1
@@ -52,7 +52,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it, for reading many documents."""
+        """Return the row without caching it, which saves memory when many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -72,7 +72,7 @@ class Document:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        # A copy shares its row with the original.
+        # True, for example, for a copy, which shares its row with the original.
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row

@@ -90,7 +90,7 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield each component's previous index, or None for a new component. Matches by id, then by index."""
+    """Yield each component's previous index, or None if it is new. Matches them by id, then by index."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -130,7 +130,7 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """State while reading the values of one document.
+    """Parameters and state for reading the values of one document.
 
     - `seed`: the string from which component ids are derived.
     - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
@@ -156,7 +156,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 ABSENT: Any = object()
 NULL_TEXT_MESSAGE = 'found the string "null" where null was probably meant'
-# Browser-based editors write empty strings for cleared fields. For these types, they mean null.
+# Browser-based editors write an empty string for a cleared field. For these types, it means null.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
@@ -285,7 +285,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return advice for an unknown key. Never suggests a hidden attribute."""
+    """Return advice about an unknown key. Never suggests a hidden attribute."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
 

@@ -27,7 +27,7 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Convert values by attribute to the keys to write, the inverse of `gather`.
+    """Convert attribute values to the keys to write. This is the inverse of `gather`.
 
     Keys that were removed from the `otherKeys` attribute become REMOVE, and its unchanged keys are omitted.
     """
@@ -108,7 +108,7 @@ def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
 
 
 def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
-    # The value may be quoted.
+    # The value may be quoted in the file.
     value = tree.get(key.name)
     return not is_null(value) and str(value).lower() == str(key.value).lower()
 
@@ -118,7 +118,7 @@ def draft_mark(type_: Type) -> dict[str, Tree]:
 
 
 def published_value(key: DraftKey) -> bool | None:
-    # None: a published version must not contain the key.
+    # None means that a published version must not contain the key.
     return not key.value if isinstance(key.value, bool) else None
 
 

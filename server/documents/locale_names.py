@@ -16,7 +16,7 @@ def name_of(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Return whether CLDR contains the locale code's language. Ignores the region."""
+    """Return whether CLDR contains the language of a locale code. The region is ignored."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 

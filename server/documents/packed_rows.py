@@ -1,6 +1,6 @@
 """Serialized rows of documents, unpacked one by one when needed.
 
-They save memory, and forked processes share them.
+Packing rows saves memory, and lets forked processes share them.
 """
 
 import io
@@ -23,7 +23,7 @@ Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 # The only classes that can be unpickled. They contain only data.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
-SEPARATOR = b"\0"  # No document contains it, because it is not allowed in text files.
+SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed in text files.
 
 
 class PackedTexts:
@@ -140,7 +140,7 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add constant columns to packed rows by changing only the facts.
+    """Add columns with constant values to packed rows by changing only the facts.
 
     `added` maps positions to values, and `width` is the new number of columns.
     """

@@ -50,7 +50,7 @@ class Layout:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
-        # the most specific ones first
+        # the most specific patterns first
         found = [(p, t) for t in self.schema.content_types for p in t.files]
         return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
@@ -73,7 +73,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return what a path stands for, or None if it can't be the path of a document."""
+        """Return the claim that a path stands for, or None if it can't be the path of a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -86,7 +86,7 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the file path for a claim, the inverse of `claim`.
+        """Return the file path for a claim. This is the inverse of `claim`.
 
         `ending` is the file extension. `pattern` selects one of the patterns in `options.files`.
         """

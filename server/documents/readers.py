@@ -1,4 +1,4 @@
-"""Readers, which convert parsed values to attribute values. There is one for each attribute type.
+"""Functions (readers) that convert parsed values to attribute values, one for each attribute type.
 
 Components and dynamic zones are read in `documents.encode`.
 """
@@ -139,7 +139,7 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    # Members except `text` can be null, and texts can look like numbers.
+    # All members except `text` can be null. Text that looks like a number stays a string.
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)

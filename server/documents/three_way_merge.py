@@ -20,7 +20,8 @@ def places_in(
 ) -> list[int | None]:
     """Return each component's index in `base`, or None for a new component.
 
-    Set `by_id` only if `later` was created by changing `base`: ids read from a file depend on positions.
+    Set `by_id` only if `later` was created by changing `base`, because ids read from files depend on the
+    positions of components.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -112,7 +113,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two orders of keys. Returns None if both sides reordered them in different ways.
+    """Merge two changed orders of keys. Returns None if both sides reordered them in different ways.
 
     Removed keys are omitted. If both sides added keys in the same place, those in `theirs` come first.
     """

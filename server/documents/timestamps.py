@@ -21,7 +21,7 @@ _SHORT_DATE = re.compile(  # 2024, 2024-05, 20240515, 2024-136 (the 136th day), 
 )
 _SHORT_TIME = re.compile(r"(\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d+)?))?)?(Z|[-+]\d\d(?::?\d\d)?)?", re.ASCII)
 _TIME = re.compile(r"(\d\d?):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?", re.ASCII)
-_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # A JSON number can be 1.0 instead of 1.
+_EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # In JSON, an integer can be written as 1.0.
 
 
 def from_datetime(value: datetime) -> str:
@@ -114,7 +114,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Parse a date or the date of a timestamp. Returns it as `2024-02-29`. Raises ValueError."""
+    """Parse a date, or the date part of a timestamp. Returns it as `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):

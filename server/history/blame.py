@@ -15,7 +15,7 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute and, for multi-line text, that of each line."""
+    """The version that last changed an attribute, and for multi-line text also each line and its version."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -32,7 +32,7 @@ def blame(
     previous: Values = {}
     for version, values in versions:
         if values is None:
-            continue  # The file is unreadable or deleted, so compare the next version with the previous one.
+            continue  # The file is unreadable or deleted, so skip this version.
         for attribute in attributes:
             old, new = previous.get(attribute.name), values.get(attribute.name)
             if is_empty(new):

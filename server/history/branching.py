@@ -59,7 +59,7 @@ class Branches:
         return branches(self.root)
 
     def served(self) -> str:
-        """Return the name of the checked-out branch, or ""."""
+        """Return the name of the checked-out branch, or "" if there is none."""
         return checked_out(self.root)
 
     def get(self, name: str) -> Branch:
@@ -69,7 +69,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch, as last fetched if it is a remote branch (`origin/main`).
+        """Return the last commit on a branch. A remote branch such as `origin/main` is as last fetched.
 
         Raises NotFoundError.
         """
@@ -232,7 +232,7 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        # Includes the path that a missing draft or published version would have.
+        # This includes the path that a missing draft or published version would have.
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
         claimed_paths = [document.path for key in keys for document in claims.get(key, ())]
@@ -251,7 +251,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return when each file was first and last committed, as in `storage.git.times`."""
+    """Return the times when each file was first and last committed, as in `storage.git.times`."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -306,7 +306,7 @@ class BranchWriter:
         self._lock = threading.Lock()  # Concurrent writes to a branch would fail.
 
     def state(self, name: str, today: Settings) -> State:
-        # Refuses a checked-out branch, because a write would not update the files in its folder.
+        # This fails for a checked-out branch, because a write would not update the files in its working tree.
         return self.past.answered(self._head(name), today)
 
     def write(

@@ -90,7 +90,7 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse the files in a commit. Return them by path, with the number of bytes that were read.
+    """Parse the files in a commit. Return their entries by path, and the number of bytes that were read.
 
     Unchanged files in `known` are not parsed again.
     """
@@ -119,7 +119,7 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    # A media file that has a description can be in a bucket instead of in the commit.
+    # A media file that has a description file can be in a bucket instead of in the commit.
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (

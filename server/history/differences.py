@@ -26,7 +26,7 @@ from server.storage.store import Store
 # --- lines ----------------------------------------------------------------------------------------
 
 MAX_DEPTH = 8  # how many times a range can be split at lines that occur exactly once in both texts
-MAX_COMPARED_PAIRS = 1000  # `difflib` compares ranges with fewer pairs of lines.
+MAX_COMPARED_PAIRS = 1000  # Smaller ranges are compared by `difflib`.
 
 
 class LineMatcher(SequenceMatcher[str]):
@@ -64,7 +64,7 @@ def _range(start: int, end: int) -> str:
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines, in no particular order: start in `before`, start in `after`, length."""
+    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in no certain order."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -187,7 +187,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether both attributes are scalars, or have components or targets of the same types."""
+    """Return whether both attributes are scalars, or have the same types of components or targets."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -299,7 +299,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    # Compares only what the viewer is allowed to see.
+    # Compare only what the viewer is allowed to see.
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -344,7 +344,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the line diff of two strings, or None if both are a single line or they are too long."""
+    """Return the line diff of two strings, or None if both have only one line or they are too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,4 +1,4 @@
-"""Compares which values two schemas hide, so that neither reveals what the other hides."""
+"""Compares which values two schemas hide, so that no value hidden by one is revealed through the other."""
 
 from collections.abc import Iterator
 

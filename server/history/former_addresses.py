@@ -144,7 +144,7 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: Version) -> tuple[Claim, str] | None:
-        """Return the claim and URL pattern of a version, or None if it must stay hidden or had no address."""
+        """Return a version's claim and URL pattern, or None if it must stay hidden or had no address."""
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -175,7 +175,7 @@ class _Reader:
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
-            # An id in the file does not depend on the path.
+            # An id that is set in the file does not depend on the path.
             current = self.layout.claim(owner.path)
             by_path = current is not None and current.document_id == owner.document_id
             own["documentId"] = claim.document_id if by_path else owner.document_id

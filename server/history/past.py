@@ -52,7 +52,7 @@ log = logging.getLogger("bifolio")
 MAX_BYTES = 128 * 1024 * 1024
 CACHE_BYTES = 2 * 1024 * 1024  # limit in each state, separately for rendered responses and search results
 _BYTES_PER_FILE = 600  # approximate memory for each file in a state, in addition to its text
-_MAX_CANDIDATES = 4  # A new state is built from one of this many recent states.
+_MAX_CANDIDATES = 4  # A new state is built from the most similar of this many recent states.
 _MAX_NAMES = 256  # size of the caches for resolved names and for configurations
 _BACKOFF_S = 1.0  # pause after an attempt in which no format could be generated
 # These settings affect parsing and rendering, so a past state uses their values at its commit.
@@ -102,7 +102,7 @@ class PastStates:
         self._lock = threading.Lock()
         self.pictures = Pictures(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
-        self._deleted = set[tuple[str, Blob]]()  # pictures with deleted formats that clients requested
+        self._deleted = set[tuple[str, Blob]]()  # pictures whose deleted formats were requested by clients
         self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
@@ -129,7 +129,7 @@ class PastStates:
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
-        if "\0" in name:  # No ref can have such a name, and no file path can contain it.
+        if "\0" in name:  # Neither a ref name nor a file path can contain NUL.
             return find(name)
         mark, cached = refs_mark(folder, name), self._names.get(key)
         if cached is None or cached[0] != mark:
@@ -146,7 +146,7 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths that differ between two commits. If `last` is "", it means the files on disk."""
+        """Return the paths that differ between two commits. If `last` is "", it stands for the disk."""
         root = self.site.root
         before = read_tree(root, first)
         if last:
@@ -277,7 +277,7 @@ class PastStates:
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file with a resized variant of a picture.
 
-        If it was deleted, return None and regenerate it in the background.
+        If the file was deleted, return None and regenerate the file in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):

@@ -1,7 +1,7 @@
 """Dimensions and formats (resized variants) of the pictures in commits.
 
-Pictures with the same content share them across all workers and commits. Missing formats are generated in the
-background.
+Both are shared by pictures with the same content, across all workers and commits. Missing formats are
+generated in the background.
 """
 
 from functools import partial

@@ -14,7 +14,7 @@ from server.schema.model import Attribute
 def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
-    # Values that a write would reject or misinterpret are left out, such as masked password hashes.
+    # Leave out values that a write would reject or misinterpret, such as masked password hashes.
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}
     return {name: value for name, value in data.items() if mask_hashes(value) == value}

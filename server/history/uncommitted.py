@@ -146,7 +146,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return the content of a file, the path of a large file, or None for a deleted file.
+    """Return a file's content, or its path if the file is large, or None if it was deleted.
 
     Raises ConflictError for a symbolic link.
     """

@@ -141,9 +141,9 @@ class Versions:
         commit: str = "",
         seen: Seen = _unfiltered,
     ) -> list[Version]:
-        """Return the versions of a document, newest first, up to a commit or including uncommitted changes.
+        """Return a document's versions up to `commit`, newest first. By default, include uncommitted changes.
 
-        `state` is the state at the commit. Omits the history before a rename that `seen` hides.
+        `state` is the site's state at the commit. Omits the history before a rename that `seen` hides.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -273,7 +273,7 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents that `seen` shows, most recently deleted first. Omits renamed ones.
+    """Return the deleted documents that `seen` shows, most recently deleted first. Omits renamed documents.
 
     Their versions start with the default locale, and include drafts only if `drafts` is set.
     """
@@ -313,7 +313,7 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield the deletions of files with their positions in the timeline. Omits renames."""
+    """Yield each deletion of a file with its position in the timeline. Omits renames."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -14,7 +14,7 @@ from server.site.site import State
 class Viewer:
     """An actor that views earlier versions.
 
-    `others` contains further schemas, whose private attributes are also hidden.
+    The private attributes in the schemas in `others` are also hidden.
     """
 
     actor: Actor

@@ -15,7 +15,7 @@ class Change:
     """A change to a site's files.
 
     `read` and `removed` files were changed by other programs, `written` and `deleted` ones by a write on this
-    server. `reloaded`: all files were read again, or settings or schemas changed.
+    server. `reloaded` is set if all files were read again, or if settings or schemas changed.
     """
 
     read: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Source of a change: "api" for a write, or "file" for another program.
+    """Source of a change: "api" for a write on this server, or "file" for another program.
 
     For a write, `write` is its id in the commit queue.
     """

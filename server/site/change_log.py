@@ -1,4 +1,4 @@
-"""Change log: shared memory with every change to a site's state, for all workers of a server."""
+"""Change log: shared memory that passes each change to a site's state to all workers of a server."""
 
 import fcntl
 import mmap
@@ -14,7 +14,7 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # at this size, the next segment begins
+SEGMENT_BYTES = 32 * 1024 * 1024  # when a segment reaches this size, the next one begins
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
 MAX_LAG_NS = 2_000_000_000  # how long a worker that is being replaced is allowed to serve an older state
@@ -259,7 +259,7 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name, which disappears when no process uses it any more."""
+    """Create a file without a name, which is deleted when no process uses it any more."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")

@@ -86,7 +86,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Exempt unchanged entries, which are nearly all of them, from the slower check.
+    # Exempt unchanged entries, which are usually nearly all entries, from the slower check.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
@@ -98,7 +98,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry. The description of a media file has none."""
+    """Return whether a file has its own entry. The description file of a media file has none."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -134,7 +134,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether a file or its description has a different signature than when it was read.
+    """Return whether the signature of a file or its description file has changed since it was read.
 
     The signatures are in `found`, or on disk if it is None.
     """
@@ -195,7 +195,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a file on disk differs from what is being served.
+    """Return whether the file that a write is based on differs from what is being served.
 
     Files without an entry are never stale.
     """
@@ -209,8 +209,8 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs, after a hard link was created or a failed write restored the file. Compare the
-    # bytes that the write has read, or else those on disk.
+    # Only the ctime differs, for example because a hard link was created or a failed write restored the file.
+    # So compare the bytes that the write has read, or else those on disk, with what is being served.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest

@@ -38,7 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Part of the configuration that affects the parsing of documents."""
+        """The part of the configuration that affects how documents are parsed."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -130,5 +130,5 @@ def is_configuration(path: str) -> bool:
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """Return the signatures of site.yaml and the schemas, by path."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
-    # Ignore the ctime, because a new hard link changes no settings.
+    # Ignore the ctime, because a new hard link changes the ctime but not the content.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

@@ -1,6 +1,6 @@
 """Data that a process has read from a site's files.
 
-Workers that applied the same records have the same contents.
+Workers that have applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class Contents:
     - `uncommitted`: files that differ from the last commit
     - `writes`: number of writes to the site at the last record; `number`: the record's number
     - `applied`: incremented before and after each record is applied
-    - `seen`: `applied` and a digest of all signatures when a check of all files found no change
+    - `seen`: `applied` and a digest of all signatures when a check of all files last found no change
     """
 
     root: Path
@@ -90,7 +90,7 @@ class Contents:
         self.seen = None if seen is None else (self.applied, seen)
 
     def _seen_after(self, record: Record) -> int | None:
-        # After a record, the files need not be compared with all entries again.
+        # Updating the digest saves comparing all files with all entries again after each record.
         if record.whole or not self.seen or self.seen[0] != self.applied:
             return None
         return self.seen[1] + sum(

@@ -7,7 +7,7 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """Folder of a site, identified by its device and inode numbers.
+    """The folder of a site, identified by its device and inode numbers.
 
     While it is missing, the server must not create anything at its path.
     """

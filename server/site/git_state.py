@@ -22,8 +22,8 @@ POLL_INTERVAL_S = 0.01  # between checks of git's lock file
 class GitState:
     """State of a site's git repository. `folder` is None if the site does not use git.
 
-    `place` identifies the `.git`. `head` changes with each commit or checkout, or is None after a failure of
-    git. `index` changes when git writes its index.
+    `place` identifies the `.git` file or folder. `head` changes with each commit or checkout, and is None if
+    git has failed. `index` changes when git writes its index.
     """
 
     folder: Path | None = None
@@ -108,7 +108,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return a state in which git has compared each of `paths` with the last commit."""
+    """Return the state after asking git which of `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -128,7 +128,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return a state in which the written files count as uncommitted."""
+    """Return the state after a write, in which the written files count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -174,7 +174,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return the paths whose commit times or uncommitted status differ."""
+    """Return those `paths` whose commit times, or status as committed or uncommitted, differ."""
     return {
         path
         for path in paths
@@ -214,7 +214,7 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return values of which at least one changes when a git command writes files."""
+    """Return three marks, at least one of which changes when a git command writes files."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
@@ -245,7 +245,7 @@ def wait_for_git(state: GitState, deadline: float) -> None:
 
 
 def end_git_trouble(root: Path, state: GitState) -> None:
-    """Log that git no longer prevents writes, if it did."""
+    """If git has prevented writes, log that it no longer does."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

@@ -44,16 +44,16 @@ from server.storage.parse_cache import (
 from server.storage.read import read_bytes
 from server.storage.store import Store
 
-# arguments: the number of files read so far, and the total
+# arguments: the number of files read so far, and the total number
 Progress = Callable[[int, int], None]
 # Reads the files in lists of paths. For each list, it yields two blocks of entries: those for the parse
 # cache, and those that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # between checks whether the parent process has died
+PARENT_POLL_INTERVAL_S = 0.5  # between checks that the parent process is alive
 NICENESS = 5  # of processes that read files while the server is running
 MIN_PARALLEL_FILES = 1000  # for fewer files, one process reads them all
-MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worthwhile
+MIN_FILES_FOR_READERS = 4000  # for fewer files, starting other processes is not worth it
 MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of this size is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024
@@ -143,7 +143,7 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    # This sets `contents.seen` if nothing has changed, so workers need not compare all entries again.
+    # If nothing has changed, this sets `contents.seen`, so that workers need not compare all entries again.
     changed(contents, (), listing)
     return contents
 
@@ -154,8 +154,8 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: list all files, in a forked process if `apart`. Yields a function that returns the
-    result.
+    """Context manager: list all files, in a forked process if `apart` is set. Yields a function that returns
+    the result.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -263,7 +263,7 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files in a process that has several threads. Many files are read on several cores."""
+    """Read files in a process with multiple threads. If there are many, read them on several cores."""
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:
@@ -303,7 +303,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process when its parent has died."""
+    """Start a thread that ends this process if its parent dies."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

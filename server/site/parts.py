@@ -1,4 +1,4 @@
-"""Connections of a site to the rest of the server, as functions."""
+"""Functions that connect a site to the rest of the server."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +14,7 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Bug in the program: it writes to a site that it has opened read-only."""
+    """Raised if the program writes to a site that it has opened read-only, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
@@ -46,7 +46,7 @@ class Arbiter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Connections of a site to the rest of the server. A site without `make_arbiter` is read-only.
+    """A site's connections to the rest of the server. A site without `make_arbiter` is read-only.
 
     - `make_arbiter`: creates the arbiter, before the first write that needs the git remote
     - `report`: called after each write by this process

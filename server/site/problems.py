@@ -37,7 +37,9 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file with the same documentId, locale and status, or media URL, as another."""
+    """Yield a problem for each file that has the documentId, locale and status of an earlier file, or its
+    media URL.
+    """
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -73,7 +75,7 @@ def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # incomplete, so it is unknown what was served
+        # the note is incomplete, so it is unknown what was served
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 MAX_AWAITED_BYTES = 1_000_000  # a request waits until new records up to this size are applied
 # After a change to this many files, freed memory is returned to the operating system.
 MIN_LARGE_FILES = 1000
-RELEASE_DELAY_S = 2.0  # after this time, no request uses the old state
+RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class State:
     """Settings, schema and documents that a request reads.
 
     `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
-    commit, or "". `changed`: some files differ from it.
+    commit, or "". `changed` is set if some files differ from it.
     """
 
     settings: Settings
@@ -65,7 +65,7 @@ class Overtaken(Exception):
 
 
 class Replica:
-    """Contents and state of a site in one process. Replicas of several processes can share a change log."""
+    """Contents and state of a site in one process. Replicas in multiple processes can share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -143,7 +143,7 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # the files can be read instead
+            except Exception as error:  # the caller can read the files instead
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # set last, because other threads check it without the lock
 
@@ -192,9 +192,8 @@ class Replica:
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        # Rows are unpacked now, so that a damaged row can't make a later request fail, except for a record
-        # with the entire site, which would use too much memory. Such a record also makes earlier errors
-        # irrelevant.
+        # Rows are unpacked now, so that a damaged row can't make a later request fail. A record with the
+        # entire site is not unpacked, which would use too much memory. It makes earlier errors irrelevant.
         schema = self.contents.configuration.schema
         records: list[Record] = []
         failure: Exception | None = None

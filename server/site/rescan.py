@@ -1,6 +1,6 @@
 """Rescan of a site's files: all changes since the last rescan become one record.
 
-Functions need the site's write lock, except `seems_changed` and `read_anew`.
+All functions require the site's write lock, except `seems_changed` and `read_anew`.
 """
 
 import logging
@@ -48,7 +48,7 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 5  # limit on reading a file that other programs keep changing
+MAX_ATTEMPTS = 5  # limit on the attempts to read a file that other programs keep changing
 MAX_LOCKED_FILES = 5000  # Larger sites are not read again while the write lock is held.
 EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted as empty
 
@@ -80,7 +80,7 @@ class Anew:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the changed configuration if all files must be read again, or None."""
+    """Return the new configuration if a change to it requires all files to be read again, or else None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
@@ -221,7 +221,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
     """Return the paths of the entries to update after changes to the given files.
 
-    A description belongs to its media file's entry.
+    A description file belongs to its media file's entry.
     """
     return {
         owner
@@ -246,7 +246,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # A change since the first read may have left the signature unchanged.
+        # Read again, because a change since the first read may have left the signature unchanged.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -377,7 +377,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return an entry with the current signature if only the ctime of its file has changed, or None."""
+    """Return the entry with the new signature if only the ctime of its file has changed, or else None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

@@ -74,7 +74,7 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of added attributes by position in a row, or None to read the files again."""
+    """Return the values of added attributes by position in a row, or None if files must be read again."""
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:

@@ -71,12 +71,12 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-# limit on preparing a write again because other programs keep changing its files
+# limit on the attempts to prepare a write if other programs keep changing its files
 MAX_ATTEMPTS = 4
 GIT_TIMEOUT_S = 30.0  # how long a refresh waits for running git commands
 WRITE_GIT_TIMEOUT_S = 15.0  # how long a write waits for running git commands
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # above this, new workers read all files again
+MAX_LOCAL_FILES = 5000  # If a site has more files, new workers read them all again.
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 _SCHEMA_MESSAGE = "All documents are being read under a new schema, together with a checkout; try again"
@@ -85,7 +85,7 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema, together wit
 class Site:
     """Site in one folder. After `load`, call `refresh` whenever files have changed.
 
-    A request calls `current` once and uses that state until its end.
+    A request calls `current` once, and uses that state until the request ends.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -259,7 +259,7 @@ class Site:
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes, or None if the settings need no acceptance by the git remote.
+        """Arbiter for writes, or None if the settings do not require the git remote to accept them.
 
         Raises ReadOnlySiteError.
         """
@@ -397,7 +397,7 @@ class Site:
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the written files. Repeat writes that a git command has already overwritten."""
+        """Read the written files, and repeat those writes that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
@@ -422,7 +422,7 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants are missing or not in their document yet."""
+        """Return the paths of images whose resized variants are missing or not in their documents yet."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
@@ -522,7 +522,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Request new workers if a large site must be read again. Return whether they were requested."""
+        """If a large site must be read again, request new workers. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if request_reload is None or not self._replica.is_shared or not large:
             return False

@@ -17,11 +17,11 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-# Notifications are processed together after a pause of this length.
+# Notifications are processed together once none has arrived for this long.
 QUIET_MS = 10
 MAX_BURST_MS = 1000
 POLL_INTERVAL_MS = 200  # between checks of the list of watched folders
-# error message of watchfiles for file names that are not UTF-8
+# message from watchfiles if a file name is not UTF-8
 DECODE_ERROR = "Unable to decode path"
 
 Folders = tuple[tuple[Path, int], ...]  # (path, inode)
@@ -42,12 +42,12 @@ class Watcher(Job):
         self._polling = False  # whether the operating system can't watch the files
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
-        # Folders with content or content types at the last check, and those that have disappeared.
+        # Folders for documents and content types: those found at the last check, and those that disappeared.
         self._there: set[str] = set()
         self._missing: set[str] = set()
-        self._patrol_at = 0.0  # of the next check of all files, in time.monotonic()
-        # If a check of all files finds a change, a notification about it must arrive before this time. 0
-        # otherwise.
+        self._patrol_at = 0.0  # when to check all files next, in time.monotonic()
+        # After a check of all files has found a change: the time by which a notification must report it.
+        # Otherwise 0.
         self._doubt_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -62,7 +62,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Check the paths in the hints. Without hints, check all files if that is due."""
+        """Check the paths in the hints, or all files if due. Return the seconds until the next run."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -85,7 +85,7 @@ class Watcher(Job):
         return max((self._doubt_until or self._patrol_at) - context.clock.monotonic(), 0.0)
 
     def _note_missing_folders(self) -> None:
-        # Such a folder can be on another disk, which can be unmounted.
+        # Such a folder could be on another disk that has been unmounted.
         folders = {*self.site.roots, TYPES}
         there = {folder for folder in folders if (self.site.root / folder).is_dir()}
         for folder in sorted(self._there - there):
@@ -118,7 +118,7 @@ class Watcher(Job):
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
-                self._stop.wait(0.05)  # a folder was deleted
+                self._stop.wait(0.05)  # probably because a folder was deleted
             except (OSError, RuntimeError) as error:  # watchfiles raises both
                 if DECODE_ERROR not in str(error):
                     self._poll(error)

@@ -20,7 +20,7 @@ class Files(Protocol):
         """Return a file's signature, or None if it is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content, and its signature at that time. Raises OSError."""
+        """Return a file's content, and its signature when the content was read. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
         """Whether a parent folder of `path` is actually a file."""
@@ -101,12 +101,12 @@ class Changeset:
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Reject the whole change if this file changes before the change is written."""
+        """Make the whole change fail if this file is modified before the change is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`. It only checks that the file is unchanged."""
+        """Return a `Write` for each file passed to `rely_on`, which only checks that it is unchanged."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -139,7 +139,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes of an earlier changeset, with the signatures that it stored."""
+        """Add the writes of an earlier changeset, and keep the file signatures stored in them."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -166,7 +166,7 @@ class Changeset:
     def require_sound(self) -> None:
         """Raise PayloadTooLargeError if the new text of a file is too large to be read back.
 
-        Raises ConflictError if a new file's parent folder is actually a file.
+        Raise ConflictError if a parent folder of a new file is actually a file.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)

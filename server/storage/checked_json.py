@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum, which reveals a damaged file when it is read."""
+"""JSON cache files with a checksum, so that damage is detected when a file is read."""
 
 import hashlib
 import json

@@ -18,7 +18,7 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-# At most this many old files are kept open, to allow a rollback even if .bifolio/ is deleted.
+# At most this many old files are kept open, so that they can be restored even if .bifolio/ is deleted.
 _MAX_OPEN_FILES = 64
 
 
@@ -129,7 +129,7 @@ def naming(*target: Path) -> Iterator[None]:
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old file, unless another program has edited the new file.
 
-    If both files were edited, the edit to the old file is moved to .bifolio/unsaved/.
+    If both files were edited, the old file with its edit is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:  # Swapping the files again could displace a third edit.

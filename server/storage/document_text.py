@@ -42,7 +42,7 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
-    # Write an explicit null. In a file with no body, the attribute would get its default value.
+    # Write an explicit null, because in a file with no body the attribute would get its default value.
     if body in trees and text is None:
         matter[str(body)] = None
     if body and isinstance(text, str) and _must_be_in_matter(text):
@@ -76,7 +76,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
     """Return a file's text with changed attributes. The value REMOVE removes an attribute.
 
     `body` is the attribute stored below the front matter. Raises ConflictError if the text can't be changed
-    without affecting other values.
+    without also changing other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -93,7 +93,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return a file's text in which only the last occurrence of each given key remains.
+    """Return a file's text with only the last occurrence of each given key.
 
     Raises ConflictError if this would change other values, for example through aliases.
     """
@@ -164,14 +164,14 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _must_be_in_matter(text: str) -> bool:
-    # Below the front matter, an empty text would be read as a missing value, and the other as a git conflict.
+    # Below the front matter, empty text would be read as a missing value, and conflict markers as a conflict.
     return text == "" or has_conflict(text)
 
 
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter with the new value of `body`.
+    """Return the text to write below the front matter, with the new value of the attribute `body`.
 
     The value is removed from `changes`, unless it must be stored in the front matter.
     """

@@ -43,8 +43,8 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode (permission bits) of new files. Creates and deletes a file at `path`."""
-    # A process can read its umask only by changing it, which affects its other threads.
+    """Return the default mode (permission bits) of new files, by creating and deleting a file at `path`."""
+    # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         return stat.S_IMODE(os.fstat(descriptor).st_mode)
@@ -113,7 +113,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file to `name` in the open folder `folder`. Between file systems, it is copied."""
+    """Move a file to `name` in the open folder `folder`. If that is on another file system, copy the file."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:

@@ -14,17 +14,17 @@ from server.storage.images.kinds import ImageSize
 class Entry:
     """Result of reading one file: its document, if it could be parsed, and the problems found."""
 
-    path: str  # for media in a bucket, the path of the description
+    path: str  # for media in a bucket, the path of the description file
     signature: Signature | None
     document: Document | None = None
     problems: tuple[Problem, ...] = ()
     digest: bytes = b""
     derived: tuple[str, str] | None = None  # createdAt and updatedAt, if the file does not set them
-    beside: Signature | None = None  # of a media file's description
+    beside: Signature | None = None  # signature of a media file's description file
 
     @property
     def broken(self) -> bool:
-        """Whether the file contains no valid document. If so, its last valid document is served instead."""
+        """Whether the file contains no valid document. If so, the last valid document is served instead."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
@@ -32,5 +32,5 @@ class Entry:
 # an image, or if that value has not been computed yet.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
-# (path, modified in seconds since 1970) → (createdAt, updatedAt)
+# (path, mtime in seconds since 1970) → (createdAt, updatedAt)
 Timestamps = Callable[[str, float], tuple[str, str]]

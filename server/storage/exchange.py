@@ -1,4 +1,4 @@
-"""System calls that replace a file and preserve the old one, to detect edits that were saved just before."""
+"""System calls that replace a file and preserve the old one, to detect edits saved just before the swap."""
 
 import ctypes
 import errno
@@ -29,7 +29,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     `folder` is the open parent folder of `target`. Return False if the swap was not atomic, in which case
     `aside` may be only a copy of the old file. Raises OSError.
     """
-    # The target comes first, so programs that watch its folder see a deletion and then a creation.
+    # The target is the first argument, so programs that watch its folder see a deletion, then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")

@@ -22,7 +22,7 @@ MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)  # NotADirectoryEr
 
 # mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime, but not the ctime.
 Signature = tuple[int, int, int, int]
-# The same without the ctime, because renaming a file or creating a hard link to it changes the ctime.
+# A signature without the ctime, which changes when a file is renamed or gets another hard link.
 FileMark = tuple[int, int, int]
 
 
@@ -47,7 +47,7 @@ class Walk:
     def digest(self) -> int:
         """Return a hash of all paths and signatures.
 
-        It can be compared only between processes that were forked from the same parent.
+        Hashes can be compared only between processes that were forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unread))
 
@@ -72,12 +72,12 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not in a file, such as a git blob."""
+    """Return a signature for content that is not in a file on disk, such as a git blob."""
     return (mtime, size, 0, 0)
 
 
 def last_change(signature: Signature) -> int:
-    """Return the time of a file's last change, in nanoseconds since 1970."""
+    """Return the time of the last change according to a file's signature, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
@@ -126,7 +126,7 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether files with this name are never content, such as hidden files and editors' backups."""
+    """Whether a file name is never used for content, as with hidden files and editors' backup files."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -146,7 +146,7 @@ def is_skipped(path: str) -> bool:
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
     """List all files in the given folders of the site at `root`, including subfolders.
 
-    If `is_summary` is set, only one hash of all signatures is computed, which needs hardly any memory.
+    If `is_summary` is set, only one hash of all signatures is computed, which uses hardly any memory.
     """
     result = Walk(is_summary=is_summary)
     top = os.path.realpath(root)
@@ -248,8 +248,8 @@ def _is_below(path: str, top: str) -> bool:
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
     """Whether a full walk is needed to tell what changed at these paths.
 
-    It is needed for symbolic links and special files, and for paths at or above one of the last walk's
-    `problems`.
+    It is needed if one of the paths is a symbolic link or special file, contains a link, or is or contains
+    the path of one of the last walk's `problems`.
     """
     odd = [problem.path for problem in problems]
     return any(

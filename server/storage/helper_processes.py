@@ -1,5 +1,5 @@
 """Helper processes for slow work, such as resizing images. They are killed when this process exits, so they
-must leave nothing behind.
+must leave nothing behind that needs cleaning up.
 """
 
 import errno
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-END_TIMEOUT_S = 1.0  # how long to wait for a killed helper; it ends at once unless it waits for a disk
+END_TIMEOUT_S = 1.0  # how long to wait until a killed helper ends; a slow disk can delay it
 
 
 class _Helpers:

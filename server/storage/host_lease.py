@@ -24,7 +24,7 @@ LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
 # overwrites it.
 CONTEST_DELAY_S = 0.5
 _POLL_INTERVAL_S = 0.1
-# Records have a fixed size and are overwritten in place, so no other machine can read an incomplete record.
+# Records have a fixed size and are overwritten in place, so that no other machine reads an incomplete one.
 _RECORD_BYTES = 512
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS_FILE = Path("/proc/self/mountinfo")
@@ -92,7 +92,7 @@ class HostLease:
     def renew(self) -> float | None:
         """Renew the lease if it is due.
 
-        Return the seconds until the next renewal, or None if this machine has no lease.
+        Return the number of seconds until the next renewal, or None if this machine has no lease.
         """
         if not self._held:
             return None
@@ -167,7 +167,7 @@ def _sentence(lease: _Lease) -> str:
 
 
 def _host() -> str:
-    try:  # the same for all containers on one kernel
+    try:  # The boot id is the same for all containers on one kernel.
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
         return platform.node()

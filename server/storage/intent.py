@@ -16,7 +16,7 @@ class Step:
     """One file in a record of intent."""
 
     target: str  # relative to the site
-    aside: str  # file in the journal folder: the new file before the swap, and the old file after it
+    aside: str  # name in the journal folder of the new file, and after the swap of the old file
     before: FileMark | None  # None if there was no file
     after: FileMark | None
     before_digest: str = ""  # hexadecimal, or "" if unknown
@@ -65,7 +65,7 @@ def _digest(data: bytes) -> str:
 class Write:
     """New content for one file: `data`, the content of `source`, or neither to delete the file.
 
-    When the file is replaced, its signature `before` and content `read` must be unchanged.
+    When the file is replaced, it must still have the signature `before` and the content `read`.
     """
 
     path: str

@@ -27,7 +27,7 @@ from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
 MISSING_FOLDER = "The site's folder is missing, so nothing can be written"
-_MAX_SINGLE_SYNCS = 100  # For more files, syncing the whole system once is faster than syncing each file.
+_MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faster than syncing each file.
 
 
 class _RollbackFailed(Exception):
@@ -82,7 +82,7 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete files that were replaced a while ago. Edited ones are moved to .bifolio/unsaved/."""
+        """Delete files replaced a while ago. Those edited since then are moved to .bifolio/unsaved/."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
@@ -96,7 +96,7 @@ class Journal:
         `permit` is called before the first and after the last replacement, and can raise an ApiError to
         abort.
 
-        Raises ConflictError if a file has changed since it was read, and StorageError if the disk fails.
+        Raises ConflictError if a file has changed since it was read, and StorageError for disk errors.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -174,7 +174,7 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        # Other processes learn from this number that files may have been replaced.
+        # Other processes can tell from this number that files may have been replaced.
         number = self.lock.number
         self.lock.count(number + 1)
         try:
@@ -197,7 +197,7 @@ class Journal:
                 permit()
             except (OSError, ApiError) as error:
                 self._undo(done, record, error)
-                if done:  # Other programs may have opened the new files before the rollback.
+                if done:  # Other programs may have opened the new files.
                     with suppress(OSError):
                         names = [step.aside.name for step in staged]
                         self.recovery.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)

@@ -18,7 +18,7 @@ _FOLDERS = (UPLOADS, CONTENT, TYPES)  # An inner folder must come before the fol
 BROKEN_LINK = (
     "is a symbolic link that does not point to content; replace it with the document, or remove the link"
 )
-# On Linux, the links in this folder show which file each open descriptor refers to.
+# On Linux, each link in this folder shows which file an open descriptor refers to.
 _DESCRIPTOR_FOLDER = "/proc/self/fd"
 _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
 
@@ -34,7 +34,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
         if error.errno == errno.ELOOP:
             return Problem(shown, None, "is a symbolic link that forms a cycle", "remove the link")
         if not os.path.islink(path):
-            return None  # A missing or unreadable file is reported elsewhere.
+            return None  # Missing or unreadable files are reported elsewhere.
         if error.errno == errno.ENOENT:
             fix = "remove the link, or restore its target"
             return Problem(shown, None, "is a symbolic link to a missing file", fix)
@@ -105,7 +105,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the path of an open file without symbolic links, or None if it is unknown."""
+    """Return an open file's path with all symbolic links resolved, or None if it is unknown."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):

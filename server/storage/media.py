@@ -1,5 +1,5 @@
-"""Media files in content/uploads/, as documents of the type `plugin::upload.file`. A description, such as
-`photo.jpg.yaml`, overrides values derived from the file.
+"""Media files in content/uploads/, as documents of the type `plugin::upload.file`. A description file, such
+as `photo.jpg.yaml`, overrides values derived from the media file.
 """
 
 import mimetypes
@@ -22,11 +22,11 @@ from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, ki
 SIDECAR_SUFFIX = ".yaml"
 # Media files have no locale.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
-# A description can set these fields, which then override the values derived from the file.
+# A description file can set these fields, which then override the values derived from the media file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
-# If a description contains this key, the media file's content was replaced. The API then returns {} for
-# missing resized variants instead of null.
+# If a description file contains this key, the media file's content was replaced. The API then returns {}
+# instead of null for missing resized variants.
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
@@ -70,7 +70,7 @@ def ending_of(mime: str) -> str:
 
 def true_ending(content: Path, ending: str) -> str:
     """Return an uploaded file's extension, corrected if it is missing or contradicts an image's content."""
-    # Except for images, the first bytes do not determine the type reliably.
+    # Only for images do the first bytes determine the type reliably.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
         return ending if mime_type(f"x{ending}") == mime_type(f"x{sniffed[1]}") else sniffed[1]
@@ -105,7 +105,7 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file, from the file and its description.
+    """Return the document for a media file, based on the file and its parsed description file.
 
     `size` is in bytes. `stored` is set if the content is in a bucket.
     """
@@ -175,7 +175,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for the name in a media URL, or None if there is none."""
+    """Return the bucket object for a name in a media URL, or None if there is none."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

@@ -25,15 +25,15 @@ from server.storage.files import digest_of, last_change
 _FORMAT_VERSION = 8
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
-_CHECKSUM_BYTES = 16  # Checksum before each block. It detects damage, not forgery.
-# If a file changes again within this time after a change, its signature may stay the same.
+_CHECKSUM_BYTES = 16  # Size of the checksum before each block, which detects damage, not forgery.
+# If a file is changed again within this time, its signature may stay the same.
 RACY_WINDOW_NS = 2_000_000_000
 
 
 # The form of a content type: a digest of its options, and a digest of each of its attributes, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# Everything except the files that cached entries depend on: a digest of the settings, and the form of each
-# content type by uid.
+# What cached entries depend on besides their files: a digest of the settings, and the form of each content
+# type by uid.
 Stamp = tuple[bytes, dict[str, Form]]
 
 
@@ -51,7 +51,7 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """Result of reading a file, and when it was read, in nanoseconds since 1970."""
+    """Result of reading a file, and when the file was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int

@@ -30,7 +30,7 @@ def parse(
 ) -> dict[str, Tree]:
     """Parse a document file into one value per attribute. Raises SyntaxProblem.
 
-    `body` is the attribute stored below the front matter. Positions and repeated keys are added to
+    `body` is the attribute stored below the front matter. Positions and duplicate keys are added to
     `positions` and `repeats`.
     """
     text = text.removeprefix(BOM)
@@ -56,7 +56,7 @@ def _split(text: str) -> frontmatter.Parts:
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:
-        check_conflict(text)  # If the cause is a git conflict, report the conflict instead.
+        check_conflict(text)  # If a git conflict caused the error, report the conflict instead.
         raise
     check_conflict_in_body(text, len(text) - len(parts.rest))
     return parts
@@ -70,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse a JSON, TOML or YAML file, depending on its extension. Raises SyntaxProblem.
 
-    Except for JSON, positions and repeated keys are added to `positions` and `repeats`.
+    Except for JSON, positions and duplicate keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -125,14 +125,15 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    # Probably half-written, or truncated by a crash. The next write would overwrite the document's values.
+    # The file is probably half-written, or was truncated by a crash. If it were read as a document without
+    # values, the next write could discard the document's values.
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a text is too large to be read back."""
-    if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
+    """Raise PayloadTooLargeError if the text of a file is too large to be read back."""
+    if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
         if len(text.encode()) > MAX_FILE_BYTES:

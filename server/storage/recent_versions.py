@@ -1,5 +1,5 @@
-"""Store of recently replaced versions of documents. They are needed to merge changes that clients have based
-on them.
+"""Store of recently replaced versions of documents. They are needed to merge changes that clients
+have based on them.
 """
 
 import os
@@ -26,7 +26,7 @@ MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
 BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
 _ROW = Struct(
     "=16sQQQ"
-)  # a key for the document, then the offset, length and checksum of its values in the data file
+)  # a document's key, and the offset, length and checksum of its values in the data file
 
 
 class RecentVersions:
@@ -36,7 +36,7 @@ class RecentVersions:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store the versions of documents that are about to be replaced. Disk errors are ignored.
+        """Store document versions that are about to be replaced. Disk errors are ignored.
 
         Requires the site's write lock.
         """

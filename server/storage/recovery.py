@@ -41,7 +41,7 @@ class Recovery:
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in .bifolio/unsaved/: edits and writes that would otherwise have been lost."""
+        """Return the files in .bifolio/unsaved/. They contain edits and writes that would have been lost."""
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)

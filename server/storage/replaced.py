@@ -35,7 +35,7 @@ class ReplacedFiles:
         OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
-        # The record goes first, so that `names` includes the old files even if this process is killed.
+        # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
         for name in asides:
             with suppress(FileNotFoundError):
@@ -65,7 +65,7 @@ class ReplacedFiles:
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
             with suppress(OSError):  # Another process may be sweeping at the same time.
-                # If the age is negative, the clock was set back. These files are deleted, too, or they could
+                # If the age is negative, the clock was set back. These files are also deleted, or they could
                 # stay for hours.
                 is_young = 0 <= time.time() - record.stat().st_ctime < retention_s
                 released = [not is_young and self._release(step) for step in read_intent(record) or ()]

@@ -75,8 +75,8 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """If `path` is the description of an existing media file, return the media file, otherwise `path`
-        itself.
+        """Return the media file's path if `path` is the description file of an existing media file, otherwise
+        `path` itself.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -104,7 +104,7 @@ class Store:
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
         """Parse the content of a file. Return None if the path belongs to no content type.
 
-        In content/uploads/, only descriptions of media files in a bucket are parsed.
+        In content/uploads/, only the description files of media files in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -179,7 +179,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a media file in a bucket. Return None for files on disk."""
+        """Parse the description file of a media file in a bucket. Return None for media files on disk."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -278,7 +278,7 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
         allowed = (*FILE_FIELDS, *ALIAS_KEYS, *([key.name] if key else []))
-        if type_.files:  # Files for site generators often contain keys without a value.
+        if type_.files:  # Site generator files often contain keys without a value.
             allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
         warn_unknown(type_, tree, (), reading, allowed=allowed)
     if unused and not claim.draft:

@@ -40,7 +40,7 @@ class Permit:
 
     uid: str
     verb: str
-    draft: bool  # The permission was needed only for drafts.
+    draft: bool  # The permission is needed only for drafts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def digest(text: str | None) -> str:
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
     """Return the old contents of the files that will be written, and digests of the new contents.
 
-    Return () if an undo could not restore them, for example media or large files. Raises OSError.
+    Return () if an undo could not restore them all, for example media or large files. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:

@@ -1,5 +1,5 @@
-"""Unreadable files. Each becomes an entry with a problem, and its last valid document is still served
-(spec.md 1).
+"""Unreadable files. Each one becomes an entry with a problem, and the last valid document read from it is
+still served (spec.md 1).
 """
 
 import logging
@@ -42,7 +42,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception raised while reading a file to a problem. Unexpected ones are logged."""
+    """Convert an exception raised while reading a file to a problem. Unexpected exceptions are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,5 +1,5 @@
 """The site's write lock, shared by all threads and processes. Its file contains the number of writes so far,
-so that a process notices writes by other processes.
+so that each process notices writes by other processes.
 """
 
 import os

@@ -86,7 +86,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with those of the documents in `snapshot`, except those in the files
+    Unique values are compared with those of the documents in `snapshot`, except documents in the files
     `left_out`.
     """
     yield from _check_document(document)

@@ -1,4 +1,4 @@
-"""Conflicts in a merge: how the response reports them, and how a request resolves them."""
+"""Conflicts in a merge: how responses report them, and how requests resolve them."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,7 +27,8 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 class Resolution:
     """How a request resolves conflicts, by document name and by file path.
 
-    For a document, it is one side ("ours" or "theirs"), or a side or `{"value": …}` for each attribute.
+    For a document, the value is one side ("ours" or "theirs"), or maps each attribute to a side or to
+    `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -99,7 +100,7 @@ class Unmerged:
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:
-        # Without a choice, record the conflict.
+        # If the request makes no choice, record the conflict.
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
         if not side:

@@ -196,7 +196,7 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    # A part of the value can't be resolved separately.
+    # For such a conflict, the whole value of the attribute is taken from the chosen side.
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
@@ -259,9 +259,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _in_merged_lines(
     context: Context, three: Three, values: Values, current: str, decisions: Decisions
 ) -> str | None:
-    """Return the merged lines of both sides, edited to contain `values`, or None if this is impossible.
+    """Return both sides merged line by line and edited to contain `values`, or None if this is impossible.
 
-    Unlike editing ours, this keeps comments that theirs has added.
+    Unlike editing the file of ours, this keeps comments that theirs has added.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     assert base

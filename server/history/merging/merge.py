@@ -90,7 +90,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
 
 
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
-    # If another process has moved the branch, the journal commits the merge later.
+    # If another process has moved the branch, the merge stays in the commit queue and is committed later.
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
         index.move_head(joined.base, joined.ready, environment, joined.names)
@@ -263,7 +263,7 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        # Raises _Overtaken if other commits were pushed to the remote first.
+        # This raises _Overtaken if other commits were pushed to the remote first.
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():

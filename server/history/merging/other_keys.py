@@ -22,7 +22,7 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and the keys that both sides changed, with theirs' values.
+    """Return the keys that only theirs changed, and the keys in conflict, both with the values of theirs.
 
     Removed keys have the value REMOVE. Bifolio's own fields are never in conflict.
     """

@@ -143,7 +143,7 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if a merge could reveal what the branch hides. Full access permits this."""
+        """Raise ForbiddenError if a merge could reveal what the branch hides, without full access."""
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
             return

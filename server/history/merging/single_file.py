@@ -56,7 +56,7 @@ class MergedFile:
 
 
 class _OneFile:
-    """A set of files that contains only one. Implements `storage.changeset.Files`."""
+    """A set of files that contains only one file. Implements `storage.changeset.Files`."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path, self._data = path, data
@@ -143,7 +143,7 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Merge of one document. `undecided` contains the file's path if other keys are in conflict."""
+    """Merge of one document. `undecided` contains the file's path if non-attribute keys are in conflict."""
 
     store: Store
     three: Three

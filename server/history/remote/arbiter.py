@@ -116,7 +116,7 @@ class Arbiter:
                 if commit:
                     self._pusher.push(level, commit, first.left)
             except RemoteRefusedError:
-                self._keep(group, links[:1])  # Push one at a time to find out which one is rejected.
+                self._keep(group, links[:1])  # Push one write at a time to find out which one is rejected.
                 if len(links) == 1:
                     raise
             except RemoteMovedError:
@@ -176,7 +176,7 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        # Returns False if the next write can't be prepared on top of this one.
+        # Return False if the next write can't be prepared on top of this one.
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)

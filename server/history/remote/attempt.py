@@ -60,7 +60,7 @@ class Attempt(Turn, Generic[Request, Result]):
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        # The write can still succeed once earlier writes are done, so ignore errors.
+        # Ignore errors, because the write may still succeed once earlier writes are done.
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
             self.site.preview(self.prepare, self.request, SpeculativeWrite(self._first))
@@ -105,7 +105,7 @@ class Attempt(Turn, Generic[Request, Result]):
         return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        # The write replaces files without merging.
+        # The write replaces whole files, so it can't be merged with other changes.
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise OvertakenError(details={"files": both})

@@ -1,4 +1,4 @@
-"""Pushes commits in the background, after their writes were confirmed to the client."""
+"""Pushes commits in the background, after the responses to the writes have been sent."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -32,7 +32,7 @@ class Outgoing(Job):
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
-        self._done: object = None  # identifies HEAD at the time when the remote last had all commits
+        self._done: object = None  # identifies HEAD when the remote last had all commits
         self._failures, self._error = 0, ""
         self._again_at = 0.0  # when a failed push is retried, by the monotonic clock
         self._stuck: object = None  # identifies HEAD at the last conflict

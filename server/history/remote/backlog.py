@@ -1,4 +1,4 @@
-"""Backlog of commits that have not been pushed: how many there are, since when, and why."""
+"""Backlog of commits that have not been pushed: how many there are, how old they are, and why."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Follower of the git remote, which fetches at intervals or when notified, and merges new commits.
+"""Follower, which fetches from the git remote at intervals or when notified, and merges new commits.
 
 Of all the processes that serve a site's folder, only one is the follower.
 """

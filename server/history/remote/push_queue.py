@@ -22,7 +22,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the turn's thread. Return the job's result or raise its exception."""
+        """Run a job in the turn's thread. Return the job's result, or raise the exception that it raised."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -40,7 +40,7 @@ class Turn:
         self._jobs.put(True)
 
     def wait(self) -> bool:
-        # Returns whether this thread is now the leader.
+        # Run jobs until the turn ends. Return whether this thread is now the leader.
         while not isinstance(job := self._jobs.get(), bool):
             try:
                 self._ended.put((job(), None))

@@ -82,7 +82,7 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        # Waiting requests fail immediately, instead of timing out one after the other.
+        # Let waiting requests fail immediately instead of timing out one after the other.
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 

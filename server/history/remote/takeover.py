@@ -87,7 +87,7 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from the remote branch `branch` to the site, by default that of the served branch.
+        """Apply a commit from the remote branch `branch` (default: that of the served branch) to the site.
 
         `by` is the author if the commit is a write. Raises NotTakenOverError, BusyError and StorageError.
         """
@@ -115,7 +115,7 @@ class Takeover:
                 raise NotTakenOverError(f"git can't commit now: {error}") from error
             except NotTakenOverError:
                 raise
-            except ConflictError as error:  # A file has been edited since.
+            except ConflictError as error:  # A file has just been edited.
                 reason = error
                 self.site.refresh()
             except _Overtaken:
@@ -164,7 +164,7 @@ class Takeover:
     ) -> tuple[int, str]:
         """Write a commit's files to disk, and move the branch to it.
 
-        Returns the number of files and the commit id.
+        Returns the number of changed files and the commit id.
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)

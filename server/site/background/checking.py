@@ -1,4 +1,4 @@
-"""Background search for problems that a change to one file has caused or resolved in other files."""
+"""Background check for problems that a change to one file has caused or resolved in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # up to this many changed documents are checked in this process
+MAX_LOCAL_DOCUMENTS = 200  # Up to this many changed documents are checked in this process.
 # A site with up to this many document versions is checked in this process, which takes up to 60 ms.
 MAX_LOCAL_VERSIONS = 2_000
 # In a site with more versions than this, only the changed documents are checked.
@@ -62,7 +62,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the new and the resolved problems between documents, comparing two snapshots."""
+    """Compare two snapshots, and return the new and the resolved problems between documents."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}

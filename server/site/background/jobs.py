@@ -1,4 +1,4 @@
-"""Background jobs for a site: applying other workers' changes, committing, resizing, and cleaning up."""
+"""Background jobs for a site: applying other workers' changes, committing, resizing images, cleaning up."""
 
 import logging
 from collections.abc import Mapping
@@ -70,7 +70,7 @@ class ScalePictures(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        # The media files at the last time when all images had their variants.
+        # The site's media files when all images were last found to have their variants.
         self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 
@@ -88,6 +88,6 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # an image is skipped while it is being uploaded
+        if not site.unscaled():  # false, for example, if an image is still being uploaded
             self._complete_media = media
         return self._pause_s

@@ -18,7 +18,7 @@ from server.storage.helper_processes import forget_helper, start_helper
 
 Result = TypeVar("Result")
 NICENESS = 10
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # to import this package in the new process
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # the new process imports this package from here
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:

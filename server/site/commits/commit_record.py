@@ -22,7 +22,7 @@ def record_of_commit(
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
-    has_moved = git_moved(contents.root, before)  # for example, `git status` updates the index
+    has_moved = git_moved(contents.root, before)  # for example, by `git status`, which updates the index
     move_head()
     if not is_current:  # another program's commit is not served yet
         return _rescan(contents)

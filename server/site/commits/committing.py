@@ -57,8 +57,8 @@ QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
 GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits this long for other git commands.
 # A commit waits this long for a git command that has written files to write its index, too.
 INDEX_TIMEOUT_S = 1.0
-BACKOFF_S = 1.0  # for this long after a failed commit, only the background job commits
-HOOK_RETRY_INTERVAL_S = 30.0  # before a commit that a hook has rejected is retried
+BACKOFF_S = 1.0  # For this long after a failed commit, only the background job commits.
+HOOK_RETRY_INTERVAL_S = 30.0  # until a commit that a hook has rejected is retried
 REPOSITORY_CACHE_TTL_S = 5.0  # for the location of the repository and its hooks
 GC_INTERVAL_S = 600.0  # for `git gc --auto`
 
@@ -88,7 +88,7 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        # When to retry commits that a hook has rejected, by the name of the write.
+        # When to retry a commit that a hook has rejected, by the write's name in the queue.
         self._refused: dict[str, float] = {}
 
     @property
@@ -101,7 +101,8 @@ class Committer:
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
         """Context manager around a write: add it to the commit queue. Requires the write lock.
 
-        Yields its name in the queue, or "" if it needs no commit. Raises StorageError before the block.
+        Yields its name in the queue, or "" if it needs no commit. Raises StorageError before the block
+        runs.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -137,7 +138,7 @@ class Committer:
                 self.queue.finish(name, joined.ready)
 
     def _head(self) -> str:
-        # It may be newer than the commit that is being served.
+        # The checked-out commit may be newer than the commit that is being served.
         try:
             return head_commit(self.root)
         except GitError:
@@ -178,7 +179,7 @@ class Committer:
         """Commit all writes that are due, and delete old locks and results."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # acquiring the lock cleans up after killed processes
+                pass  # acquiring the write lock cleans up after killed processes
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -237,7 +238,7 @@ class Committer:
                     raise CommitError("timed out waiting for other commits to finish")
                 for write in self.queue.pending():
                     if write.name == name:
-                        self._repository_cache = None, 0.0  # detects hooks that were just added
+                        self._repository_cache = None, 0.0  # so that hooks that were just added are found
                         repository, by_git = self.repository()
                         remove_own_lock(repository)
                         repository.require_quiet()
@@ -258,7 +259,7 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving the branch, or only check that git is not busy.
+        """Create a commit on top of `new.base` without moving the branch, unless `new.ready` already exists.
 
         Raises CommitError if a hook rejects the commit or git is busy.
         """
@@ -337,7 +338,7 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, and retry if other programs interfere. Raises CommitError."""
+        """Commit a group of writes, and retry if other programs get in the way. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # If another git command held the index lock, the new commit might have to be discarded.
@@ -490,7 +491,7 @@ class Committer:
         """
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)
-        if not group.last.alone:  # neither a merge nor the commit of a file that has been edited again
+        if not group.last.alone:  # neither a merge nor a request to commit existing edits
             self._keep_overtaken(repository, group, paths)
 
     def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:

@@ -39,7 +39,7 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """Return, for each file, the versions that these writes replace and those that later writes contain.
+        """Return, for each file, the versions that these writes replaced and those that later writes contain.
 
         The replaced versions include those that the group itself has written.
         """

@@ -19,7 +19,7 @@ from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
 MAX_TITLE_CHARS = 60  # longer titles are truncated
-MAX_LISTED_DOCUMENTS = 50  # with more documents, the message contains only their number
+MAX_LISTED_DOCUMENTS = 50  # If there are more documents, the message contains only their number.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 # Lines like Bifolio's trailers, and the scissors line after which git ignores trailers.
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
@@ -155,7 +155,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return what a write has done to a document, as a verb such as "Unpublish".
+    """Return a verb for what a write did to a document, such as "Unpublish".
 
     `snapshot` is from before the write.
     """
@@ -183,7 +183,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine the messages of several writes into one commit message with a list."""
+    """Combine the messages of multiple writes into one commit message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -200,7 +200,7 @@ def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from a requested commit message, and indent lines that look like trailers."""
+    """Clean up a commit message from a request: remove control characters, and indent trailer-like lines."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

@@ -41,7 +41,7 @@ class Unseen:
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
     """Return the uncommitted writes whose files have changed since, by path.
 
-    Files whose current content is already served are omitted, because a person has edited them.
+    Omits files whose current content is already served, because these were edited by a person.
     """
     group = Group(list(pending))
     unseen = {
@@ -55,7 +55,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
-    """Return writes that restore files that a git command has overwritten with an earlier version.
+    """Return writes that restore files which a git command has overwritten with an earlier version.
 
     Raises CommitError and GitError.
     """
@@ -86,7 +86,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file in the served state, or None if it is not served."""
+    """Return the signature of a file as it is served, or None if it is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

@@ -18,7 +18,7 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# A change that takes longer, including git commands, is not prepared while the write lock is held.
+# A change that takes more time, including git commands, is not prepared while the write lock is held.
 MAX_LOCKED_CPU_S = 0.05
 # Limit for the last attempt, so that a large batch succeeds even if other servers keep writing.
 MAX_LOCKED_CPU_AT_LAST_S = 2.0
@@ -26,9 +26,9 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """Write prepared before the git remote has accepted the earlier ones in `chain`.
+    """Write prepared before the git remote has accepted the earlier writes in `chain`.
 
-    `first` contains the document versions on which it was first based.
+    `first` contains the document versions on which the write was first based.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -59,7 +59,7 @@ def prepare_on(
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return whether a change can be prepared again while the write lock is held.
 
-    `is_last`: this is the last attempt, so the write fails otherwise.
+    `is_last` is set for the last attempt: if this returns False, the write fails.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

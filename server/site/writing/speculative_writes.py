@@ -84,7 +84,7 @@ class Chain:
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
         """Add a write.
 
-        Return False if no further write can be prepared on top of it, for example after a media write.
+        Return False if no further write can be prepared on top of it, for example if it writes media files.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -111,7 +111,7 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of earlier ones, which are now on disk as `written`.
+    """Update writes that were prepared on top of earlier writes, which are now on disk as `written`.
 
     Raises ConflictError if one of these files has changed since.
     """

@@ -27,7 +27,7 @@ CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
 # Command-line commands have longer timeouts than the server, because they may run over slow connections.
 COMMAND_REQUEST_TIMEOUT_S = 120
-# The minimum part size that S3 allows in an upload. Two parts are held in memory at a time.
+# The minimum part size that S3 allows in a multipart upload. Two parts are held in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
 # A download is split into ranges. If one range takes less than FAST_RANGE_S, the next range is twice as
 # large, up to this size.
@@ -94,7 +94,7 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file, unless the object already exists. Return True if it was uploaded.
+        """Upload a file unless the object already exists. Return True if the file was uploaded.
 
         Objects older than MIN_RESEND_AGE are uploaded again, to protect them from a running garbage
         collection.
@@ -196,7 +196,7 @@ class Bucket:
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL that lets anyone download the object for a limited time."""
+        """Return a URL with which anyone can download the object for the given number of seconds."""
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 

@@ -17,12 +17,12 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-# Per process. The other threads remain free to serve requests.
+# Limit per process, so that its other threads remain free to serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
 ABANDONED_FILE_AGE_S = 3600.0
-_EVICTED_DIVISOR = 10  # A full cache is emptied until a tenth of its maximum size is free.
+_EVICTED_DIVISOR = 10  # When the cache is full, a tenth of it is cleared.
 
 
 class Source(Protocol):
@@ -102,7 +102,7 @@ class Copies:
             self._places.release()
 
     def _evict_if_full(self, added: int, most: int) -> None:
-        # Computing the size of the cache is slow.
+        # Computing the size of the cache is slow, so it is not done each time a file is added.
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
             return

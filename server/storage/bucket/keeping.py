@@ -18,9 +18,9 @@ from server.storage.media import mime_type
 # --- headers --------------------------------------------------------------------------------------
 
 CACHE_CONTROL = "public, max-age=31536000, immutable"  # The object for a key never changes.
-# Browsers are allowed to display files of these types. Files of other types, such as SVG and HTML, could run
-# scripts on the bucket's origin, where the server's security headers have no effect. They are therefore sent
-# as attachments, which pages can still embed as images.
+# Browsers are allowed to display files of these types, except SVG. All other files, such as HTML, are sent as
+# attachments, because they could run scripts on the bucket's origin, where the server's security headers have
+# no effect. Pages can still embed SVG attachments as images.
 _INLINE_PREFIXES = ("image/", "audio/", "video/", "font/")
 _INLINE_TYPES = ("text/plain", "application/pdf")
 _SCRIPTABLE_TYPES = ("image/svg+xml",)
@@ -60,7 +60,7 @@ class Keeper:
     most: int = 0  # maximum size of the cache in bytes
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload a file with the extension `ending`. Return the data for the media file's description.
+        """Upload a file with the extension `ending`. Return the data for its description file.
 
         Raises BucketError, and OSError if the file can't be read.
         """

@@ -38,7 +38,7 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload a file with the extension `ending`. Return the data for its description, or None if no
+        """Upload a file with the extension `ending`. Return the data for its description file, or None if no
         bucket is configured.
 
         Raises BucketError, OSError, and BusyError if too many uploads are waiting.
@@ -69,7 +69,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket is reachable. Also True if no bucket is configured."""
+        """Whether the bucket is reachable. True if no bucket is configured."""
         if not settings.media.store:
             return True
         with self._checking:

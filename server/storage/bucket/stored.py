@@ -1,4 +1,4 @@
-"""The part of a media file's description that refers to objects in a bucket."""
+"""The part of a media file's description file that refers to objects in a bucket."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from server.formats.tree import Tree
 
 # For example, file: {sha256: 9f86…, ext: .png, size: 48213, width: 800, height: 600, formats: {thumbnail: …}}
 DESCRIPTION_KEY = "file"
-# Every description that refers to a bucket contains this, so checking for it is a fast first test.
+# Every description file that refers to a bucket contains this word, so searching for it is a fast first test.
 STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
@@ -74,13 +74,13 @@ def ending_for(ending: str) -> str:
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether a description belongs to a media file in a bucket."""
+    """Whether a description file belongs to a media file in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the bucket part of a media file's description.
+    """Parse the part of a media file's description file that refers to a bucket.
 
     Raises ValueError with a message for users.
     """

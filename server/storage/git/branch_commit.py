@@ -1,5 +1,5 @@
-"""Creates commits for branches that are not checked out. It leaves the working tree, index and branches
-unchanged, and runs no hooks or filters.
+"""Creates commits for branches that are not checked out, without changing the working tree, the index or
+any branch, and without running hooks or filters.
 """
 
 import os
@@ -18,7 +18,7 @@ from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
-# If git's attribute `filter` has one of these values, no filter applies.
+# If the git attribute `filter` has one of these values, no filter applies.
 _NO_FILTER_VALUES = ("unspecified", "unset", "set")
 _LINK_MODES = {"120000": "is a symbolic link", "160000": "is a separate repository"}
 
@@ -51,7 +51,7 @@ def make_commit(
     lines = [b"commit refs/bifolio/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
     lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
-    # Deletions come first, because a folder may replace a file.
+    # Deletions come first, because a folder may take the place of a deleted file.
     for path, data in sorted(files.items(), key=lambda item: item[1] is not None):
         name = quote_path(os.fsencode(full(path)))
         mode = modes.get(path, _FILE_MODE).encode()
@@ -63,7 +63,7 @@ def make_commit(
             lines.append(b"M %b %b %b" % (data.mode.encode(), data.id.encode(), name))
         else:
             lines += [b"M %b inline %b" % (mode, name), _data(data)]
-    # an id of zeros, which deletes the temporary ref that fast-import needs
+    # an id of zeros; setting the temporary ref that fast-import needs to this id deletes the ref
     nothing = "0" * len(parents[0])
     lines += [b"", b"get-mark :1", f"reset refs/bifolio/next\nfrom {nothing}\n".encode(), b"done\n"]
     stdin = b"\n".join(lines).decode(errors="surrogateescape")
@@ -100,7 +100,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the git modes of existing `files`. Raises ConflictError if a path can't be written."""
+    """Return the git modes of those `files` that exist. Raises ConflictError if a path can't be written."""
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

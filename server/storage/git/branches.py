@@ -65,7 +65,8 @@ def is_branch_name(root: Path, name: str) -> bool:
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
 
-    Return False if the branch has moved, or if its name conflicts with another branch. Raises GitError.
+    Return False if the branch is no longer at `before`, or if its name conflicts with another branch.
+    Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)

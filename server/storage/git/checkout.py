@@ -31,7 +31,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, with checkout filters applied. Return the path of each new file.
+    """Write files from git to `folder`, applying checkout filters. Return the path of each new file.
 
     The keys of both mappings are paths relative to the site. Raises StorageError.
     """
@@ -66,8 +66,8 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
     """Finish an interrupted checkout that replaces commit `before` with `after`, or revert it if `back` is
     set.
 
-    Files that have been edited are left alone. Return True if any files were changed. Raises CommitError and
-    OSError.
+    Files that have been edited since are left alone. Return True if any files were changed. Raises
+    CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:

@@ -20,7 +20,7 @@ from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
 log = logging.getLogger("bifolio")
 
-# If there are more paths than this, no paths are passed to the command, so it covers all files.
+# If there are more paths than this, the git command is run without paths, so it covers all files.
 MAX_PATH_ARGUMENTS = 1000
 
 # These override the repository's configuration. git's ownership check (`safe.directory`) stays active,
@@ -71,8 +71,8 @@ _DISK_FULL = re.compile(DISK_FULL)
 _REF_LOCKED = re.compile(
     r"[Uu]nable to create '[^']*\.lock': File exists|cannot lock ref '[^']*': .*File exists"
 )
-MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a failed command's output.
-# git's messages if the folder has no readable repository.
+MAX_REASON_CHARS = 300  # An error message quotes at most this many characters of a failed command's output.
+# Messages that git prints if the folder has no readable repository.
 _NO_REPOSITORY = re.compile(
     rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
     rb"|cannot change to '.*': No such file"
@@ -232,7 +232,7 @@ def _run(
     Return its exit status, output and error output. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
-    # In its own session, so signals such as Ctrl-C reach only the server.
+    # Run in its own session, so that signals such as Ctrl-C reach only the server.
     process = subprocess.Popen(
         command, stdin=pipe, stdout=into or pipe, stderr=pipe, env=environment, start_new_session=True
     )

@@ -20,8 +20,8 @@ _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
 _MESSAGE_FILE = "bifolio-message"  # name of a file in the repository's folder
-# fast-import unpacks its pack immediately, so compression is useless. Without it, a commit in a folder of
-# 5,000 files takes 6 ms less.
+# fast-import unpacks its pack immediately, so compression is useless. Disabling it makes a commit in a folder
+# of 5,000 files 6 ms faster.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
@@ -46,7 +46,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """Return `Name <email>`, without characters that git does not allow."""
+        """The form `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -77,10 +77,10 @@ class NewCommit:
     committed: int
     base: str = ""  # the commit that was checked out when the files were written, or "" if unknown
     joins: str = ""  # the second parent of a merge commit
-    ready: str = ""  # a commit with the same content, which is used if `base` is still checked out
+    ready: str = ""  # an existing commit with this content, used if `base` is still checked out
     known: Mapping[str, Staged] = field(default_factory=dict)  # contents that are already in git
     exact: bool = False  # If `ready` can't be used, no commit is created.
-    bases: Mapping[str, Basis] = field(default_factory=dict)  # replaced versions, by default those in `base`
+    bases: Mapping[str, Basis] = field(default_factory=dict)  # by default, the versions in `base`
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Made:
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     """Store new contents in git, and return the files that the commit must change. Raises CommitError.
 
-    Omits unchanged and ignored files, and files that others have committed since.
+    Omits unchanged files, ignored files, and files of which others have committed newer versions.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -188,8 +188,8 @@ def quote_path(path: bytes) -> bytes:
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. Hooks run, and it is signed if so
-    configured.
+    """Create a commit on top of `head` without moving the branch. This runs hooks, and signs the commit if
+    git is configured to do so.
 
     Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
     """
@@ -265,7 +265,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether Bifolio created the commit, and it changes at least one of the files.
+    """Whether Bifolio created the commit, and the commit changes at least one of the files.
 
     Raises GitError.
     """

@@ -20,7 +20,7 @@ from server.storage.replaced import put_aside
 _LOCK_FILE = "lock"
 _NAME_CHARS = 20
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
-RESULT_TTL_S = 60.0  # How long a commit's id is stored for the request that waits for it.
+RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits for it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Pending:
     files: Mapping[str, bytes | Path | None]
     joins: str = ""
     ready: str = ""
-    asked: bool = False  # A request has asked to commit existing files.
+    asked: bool = False  # A request asked to commit changes that already existed.
     exact: bool = False
-    beside: Sequence[str] = ()  # checked out from `ready`, because the journal can't write these files
+    beside: Sequence[str] = ()  # files to check out from `ready`, because the journal can't write them
     replaced: Mapping[str, str] = field(default_factory=dict)  # digests of replaced versions
 
     @property
@@ -85,7 +85,8 @@ class CommitQueue:
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
         """Context manager for the file changes of a staged write.
 
-        Checks out the files in `beside` first. If the block fails, restores them and drops the write.
+        First checks out the files in the write's field `beside`. If the block fails, restores them and drops
+        the write.
         """
         beside = about.get("beside", ())
         try:
@@ -108,7 +109,7 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Queue or delete the staged writes of killed processes, depending on what is on disk.
+        """Queue the staged writes of killed processes if their files were changed, or else delete them.
 
         Interrupted checkouts are finished or reverted. Return True if files changed.
         """
@@ -120,7 +121,7 @@ class CommitQueue:
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
-                # On failure, these files remain unchanged until the next server starts.
+                # On failure, these files are left as they are.
                 with suppress(ApiError, OSError):
                     back = bool(made) and not any(made)
                     changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
@@ -164,20 +165,20 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is changing files now, or was interrupted."""
+        """Whether a write is changing files now, or was interrupted while doing so."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store the id of its commit, or "" without a commit."""
+        """Remove a write from the queue, and store the id of its commit, or "" if there is none."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save a write's content for `path` to .bifolio/unsaved/, and return the new path.
+        """Save a write's content for `path` to .bifolio/unsaved/, and return the path of the saved file.
 
         Raises OSError.
         """

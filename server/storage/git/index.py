@@ -1,4 +1,4 @@
-"""Changes git's index while holding the index lock, which keeps out other git commands."""
+"""Changes git's index while holding the index lock, which blocks other git commands."""
 
 import os
 import shutil
@@ -17,8 +17,8 @@ _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names i
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
-# A lock on a branch that is older than this was left by a killed process: git holds such locks for only
-# milliseconds.
+# If a lock on a branch is older than this, it was left by a killed process, because git holds such locks for
+# only milliseconds.
 REF_LOCK_AGE_S = 2.0
 MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes change it.
 
@@ -95,12 +95,12 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a Bifolio process is using the index lock, or was killed while using it."""
+    """Whether a Bifolio process may be holding the index lock, or may have been killed while holding it."""
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the locks on the index, HEAD and branches that a killed Bifolio process has left.
+    """Remove the locks on the index, HEAD and branches that a killed Bifolio process left behind.
 
     Raises CommitError if git may still be moving a branch.
     """
@@ -117,7 +117,7 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    # A power failure can also kill git itself while it moves a branch. git never removes the locks this
+    # A power failure can also stop git itself while it moves a branch. git never removes the locks that this
     # leaves.
     place = location(repository.root)
     branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
@@ -171,7 +171,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
         copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
         before = file_mark_of(repository.index)
         if before:
-            shutil.copy2(repository.index, copy)  # git also needs the file's times.
+            shutil.copy2(repository.index, copy)  # git also needs the file's modification time.
     except OSError as error:
         raise CommitError(f"the git index can't be copied: {error.strerror}") from error
     return before
@@ -204,7 +204,8 @@ def _acquire_lock(copy: Path, lock: Path) -> Identity:
 
 
 def _copy_new(source: Path, target: Path) -> None:
-    data = source.read_bytes()  # Read this first: after a crash, an empty lock could not be identified.
+    # Read before the lock is created: after a crash, an empty lock could not be recognized as Bifolio's own.
+    data = source.read_bytes()
     with target.open("xb") as file:
         try:
             file.write(data)

@@ -17,7 +17,7 @@ _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
 _VERSION = 4
 _MIN_TIME_S, _MAX_TIME_S = -62135596800, 253402300799  # the years 1 to 9999, the range of a timestamp
 FILE = "commits.jsonl"
-MAX_RENAMED_FILES = 1000  # git compares at most this many files per commit to detect renames.
+MAX_RENAMED_FILES = 1000  # Limit on the files that git compares per commit to detect renames.
 CERTAIN_RENAME_PERCENT = 80  # A rename with at least this similarity is considered certain.
 MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
@@ -34,7 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, reduced to its changes in the site. If there are none, its author and message are empty."""
+    """A commit and its changes to the site. If there are none, the author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -53,10 +53,10 @@ class CommitLog:
         self.root, self.file = root, folder / FILE if folder else None
         self.commits: dict[str, Commit] = {}
         self._shallow: str | None = None
-        self._position = 0  # The cache file was read up to this position.
+        self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. If GitError is raised, nothing is added."""
+        """Add a commit and its ancestors to the cache. Raises GitError, in which case nothing is added."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -218,7 +218,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
     """Yield the effect of a change on the folder `prefix`.
 
-    A file moved into the folder is added, and a file moved out of it is deleted.
+    A file moved into the folder counts as added, and a file moved out of it counts as deleted.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

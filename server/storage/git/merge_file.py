@@ -12,14 +12,14 @@ from server.storage.git.tree import MERGE_TIMEOUT_S, merge_flag
 
 _MARKER_RUN = re.compile(r"^([<|=>])\1*", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_MIN_MARKER_SIZE = 40  # Longer than git's usual markers, so that nested markers are treated as text.
+_MIN_MARKER_SIZE = 40  # Longer than git's usual markers, so that markers in the text are left alone.
 MAX_CONFLICTS = 127  # The exit status of `git merge-file` is the number of conflicts, up to this limit.
 IN_PLACE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The lines of one conflict in each version. Both sides changed them, in different ways."""
+    """The lines of one conflict in each version. Each side changed them in a different way."""
 
     ours: str
     base: str
@@ -28,18 +28,18 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in which the lines in conflict come from one side, from the other, or from the base."""
+    """A merged text in three variants: the lines in conflict come from ours, base or theirs."""
 
     ours: str
     base: str
     theirs: str
-    common: str  # merged text without the lines in conflict
+    common: str  # the merged text without the lines in conflict
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of a text line by line, and keep track of the lines in conflict.
+    """Merge two changed versions of the text `base` line by line, keeping track of the lines in conflict.
 
-    Return None if git is not installed or too slow, or if a text can't be written to a file.
+    Return None if git is not installed or too slow, or if one of the texts can't be written to a file.
     """
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
@@ -85,7 +85,7 @@ def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None
 
 def _parts(output: str, size: int) -> Iterator[str | Region]:
     markers = {f"{'<' * size} ours\n", f"{'|' * size} base\n", f"{'=' * size}\n", f"{'>' * size} theirs\n"}
-    collected: list[str] = [""]  # Merged lines, followed by the lines of ours, base and theirs in a conflict.
+    collected: list[str] = [""]  # merged lines; in a conflict, then those of ours, base and theirs
     for line in _LINE.findall(output):
         if line not in markers:
             collected[-1] += line

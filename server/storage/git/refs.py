@@ -50,7 +50,7 @@ def ref_commit(root: Path, name: str) -> str:
 
 def _read_head(root: Path) -> str:
     place = location(root)
-    try:  # Reading the file is faster than starting git, which is called if this returns "".
+    try:  # Reading the file is faster than starting git, which is run only if this returns "".
         text = (place.folder / "HEAD").read_text().strip() if place else ""
     except (OSError, UnicodeDecodeError):
         return ""
@@ -71,7 +71,7 @@ def _read_ref_file(root: Path, name: str) -> str:
 def find_commit(root: Path, name: str) -> str:
     """Return the id of the commit with a given name, or "" if there is no such commit.
 
-    Ids come first, then tags, local branches, remote branches, and other git names.
+    Ids are tried first, then tags, local branches, remote branches, and other git names.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -83,7 +83,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def is_git_word(name: str) -> bool:
-    """Whether a name has a special meaning in git, such as HEAD."""
+    """Whether a name, such as HEAD, has a special meaning in git."""
     return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
 
 
@@ -166,7 +166,7 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that are missing from this repository or are not ancestors of `later`. Raises
+    """Return those `commits` that are missing from this repository or are not ancestors of `later`. Raises
     GitError.
     """
     requested = sorted(commits)

@@ -34,7 +34,7 @@ FETCH_TIMEOUT_S = 60.0
 FETCH_ALL_TIMEOUT_S = 600.0
 PUSH_TIMEOUT_S = 30.0
 SSH_COMMAND_TTL_S = 5.0  # The setting core.sshCommand is cached for this long.
-MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a remote's output.
+MAX_REASON_CHARS = 300  # An error message quotes at most this many characters of a remote's output.
 _MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
 _TERMINATE_TIMEOUT_S = 1.0  # Time that a command gets to remove its locks before it is killed.
 _MAX_FETCH_ATTEMPTS = 3  # Number of attempts if another process is fetching the same branch.
@@ -47,8 +47,8 @@ _ENVIRONMENT = {
     "GCM_INTERACTIVE": "never",
     "LC_ALL": "C",
 }
-# Prefixes of the environment variables that are passed to git. They can configure access to a remote, but not
-# the repository.
+# Prefixes of the environment variables that are passed to git. These variables can configure access to a
+# remote, but not the repository.
 _INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
     "core.fsync=objects,reference",
@@ -60,19 +60,19 @@ _SETTINGS = (
     "push.recurseSubmodules=no",
 )
 _SSH_COMMAND = "ssh -o BatchMode=yes -o ConnectTimeout=10"
-# Messages for a push rejected because the branch has moved, before or during the push.
+# Messages if a push is rejected because the branch has moved, before or during the push.
 _BRANCH_MOVED = re.compile(
     r"stale info|fetch first|non-fast-forward|needs force|already exists|cannot lock ref|failed to lock"
     r"|failed to update ref|incorrect old value|reference (already exists|is at)"
 )
-# Messages for failures caused by the remote, not by the pushed commits.
+# Messages if a push fails because of the remote, not because of the pushed commits.
 _REMOTE_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
 _NO_ACCESS = re.compile(
     r"Authentication failed|Permission denied|could not read (Username|Password)|Permission to .+ denied"
     r"|access denied|Access denied|Host key verification failed|error: 40[13]|HTTP 40[13]"
     r"|insufficient permission|terminal prompts disabled|not authorized|Repository not found"
 )
-# Messages for failures before anything is sent.
+# Messages if a command fails before anything is sent.
 _UNREACHABLE = re.compile(
     r"does not appear to be a git repository|unable to connect|[Cc]ould(n't| not) (connect|resolve)"
     r"|Connection (refused|timed out)|No route to host|Network is unreachable|repository '.*' not found"
@@ -154,7 +154,7 @@ def push(
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
-        # git updates the tracking branch only if it is configured for fetching.
+        # git updates the tracking branch only if the repository is configured to fetch that branch.
         if tracked_commit(root, remote, branch) != commit:
             with suppress(GitError):  # The push has succeeded anyway.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
@@ -176,7 +176,7 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return a remote branch's commit at the last fetch, or "" if it was never fetched."""
+    """Return the last commit on a remote branch as last fetched, or "" if it was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
@@ -204,7 +204,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error for a failed push for which the remote has reported no reason."""
+    """Return the error for a push that failed without a reason from the remote."""
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
@@ -326,7 +326,7 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            # If the age is negative, the clock was set back. Such a lock is removed, too, or it could remain
+            # If the age is negative, the clock was set back. Such a lock is also removed, or it could remain
             # for hours.
             if not 0 <= time.time() - lock.stat().st_mtime <= STALE_LOCK_AGE_S:
                 lock.unlink()

@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if git finds no readable one.
+    """Return the location of a site's repository, or None if git finds no readable repository.
 
     Raises GitError.
     """
@@ -61,7 +61,7 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return a value that identifies the nearest `.git` in the site's folder or above, or None."""
+    """Return a value that identifies the nearest `.git` in the site's folder or above it, or None."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -99,7 +99,7 @@ def head_by_git(root: Path) -> str:
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
-    # git itself would only report that there is no commit.
+    # In this case, git's own message says only that there is no commit.
     if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
         raise GitError(f"the checked-out commit, the object {object_id.strip()}, is missing or damaged")
     place = location(root) if git(root, "rev-parse", "--git-dir") else None
@@ -142,13 +142,13 @@ def under_way(folder: Path) -> str:
 
 def is_at_work(lock: FileMark | None) -> bool:
     """Whether a git command may be changing files, according to the mark of index.lock."""
-    # git fills the lock file only after changing files. `git commit -a` keeps a filled one while an editor
-    # is open.
+    # git leaves the lock file empty until it has changed the files. A lock with content can also mean that
+    # `git commit -a` is waiting for an editor.
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock file is so old that its process was probably killed."""
+    """Whether a lock file is so old that the process that created it was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -189,7 +189,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether hooks or signatures are configured, so commits must run other programs."""
+        """Whether hooks or signing are configured, so that creating a commit must run other programs."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -224,7 +224,7 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return the files' versions in a commit, with None for files that it does not contain."""
+        """Return the files' versions in a commit, or None for each file that the commit does not contain."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}

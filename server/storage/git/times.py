@@ -28,7 +28,7 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file. Its mtime, `modified`, replaces unknown times."""
+        """Return createdAt and updatedAt for a file. Its mtime, `modified`, is used for unknown times."""
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -58,7 +58,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(cached.commit,)))
-    # A merge can add older commits that rename files. In that case, all times are recomputed.
+    # After a merge, all times are recomputed, because it can add older commits that renamed files.
     if since and since[-1].parents == (cached.commit,) and all(len(one.parents) == 1 for one in since):
         times = with_commits(cached.times, since)
     else:

@@ -29,7 +29,7 @@ class Blob:
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
     """Return the site's files in a commit by path, or only those in `paths`.
 
-    Symbolic links are replaced by their targets if `storage.links` allows that. Raises GitError.
+    Symbolic links are replaced by their targets if `storage.links` allows it. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -183,7 +183,7 @@ def _staged_entry(mode: str, id_: str) -> Staged | None:
 
 # --- merge file -----------------------------------------------------------------------------------
 
-MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
+MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
@@ -215,7 +215,7 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
         except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
             return None
-        # The exit status is the number of conflicts. Any other failure is treated as a conflict.
+        # The exit status is the number of conflicts. Failures are also treated as conflicts.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
         merged = git_if_possible(Path(folder), *command, seconds=MERGE_TIMEOUT_S)
     if merged is None:

@@ -1,5 +1,5 @@
 """Log messages about git problems, with hints on how to fix them. Each cause is logged only once, and so is
-the fact that git works again.
+the recovery.
 """
 
 import logging
@@ -13,7 +13,7 @@ from zlib import crc32
 
 log = logging.getLogger("bifolio")
 
-# The last pattern matches all that git prints if it can't lock a branch because the disk is full.
+# The last pattern matches the only message that git prints if it can't lock a branch on a full disk.
 DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"
 
 # Patterns for git's messages, and how to fix each cause. The first match is used.
@@ -48,7 +48,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"not in a git repository", "to create a repository, run git init"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # Number of bits in a mask. Problems that match no pattern in the table share the remaining bits.
+_BITS = 64  # Number of bits in a mask. Problems that match no pattern share the remaining bits.
 
 
 class Concern(IntEnum):

@@ -14,7 +14,7 @@ from server.storage.git.log import FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
 
-# These options prevent a diff from running programs: external diffs, converters, git in submodules.
+# These options keep a diff from running external diff programs, text converters, or git in submodules.
 _DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 STATUS_OPTIONS = (  # options for `git status` to list everything that is not committed
     "--porcelain",
@@ -57,9 +57,9 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    # After a site has been copied, the times of all files differ, so git would read every file each time. A
-    # cached index avoids that. It is safe in any working tree, because git ignores entries of files with
-    # other times.
+    # After a site has been copied, the times of all files differ from those in the index, so git would read
+    # every file each time. A cached index avoids that. It is safe in any working tree, because git rereads
+    # files whose times differ from those in the index.
     mark = file_mark_of(index)
     if cache is None or mark is None:
         return None
@@ -73,7 +73,7 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: P
         return ""
     try:
         with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
-            # git refreshes the index it uses. The copy is not locked by any other process.
+            # git writes to the index it uses. No other process locks the copy.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
             output = git_or_fail(root, *arguments, index=copy, filters=filters)
@@ -97,7 +97,7 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the differences between the last commit and the folders `paths`, sorted by path.
+    """Return the changes in the folders `paths` since the last commit, sorted by path.
 
     Includes untracked files, but not ignored files. Raises CommitError and GitError.
     """
@@ -114,7 +114,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
             untracked = git_or_fail(root, *listed, index=copy, filters=filters)
             new = [path for path in untracked.split("\0") if path and not path.endswith("/")][:_MAX_NEW_FILES]
-            # With new files marked in the copied index, one diff covers all files.
+            # New files are marked in the copied index, so that one diff covers all files.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git_or_fail(root, *added, index=copy, filters=filters, stdin="\0".join(new))

@@ -1,4 +1,4 @@
-"""Determines whether a write must still be committed after other people have committed the same file."""
+"""Determines whether a write must still be committed if other people have committed the same file since."""
 
 import filecmp
 import os
@@ -15,7 +15,7 @@ from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged
 
 MISSING = ""  # used instead of a digest if the file does not exist
-# If more commits than this changed a file, their versions are not compared with the digests.
+# If more commits than this changed a file, only the newest are compared with the digests.
 MAX_COMPARED_COMMITS = 50
 
 
@@ -46,7 +46,7 @@ def committed_by_others(
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
         return ByOthers.NOTHING_NEWER
-    # The commit may be gone because history was rewritten.
+    # The commit may be missing because history was rewritten.
     if not head or not are_commits(root, basis.commit):
         return ByOthers.NOTHING_NEWER
     since = ("--end-of-options", f"{basis.commit}..{head}")
@@ -86,7 +86,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
     """Store content in git with the filters for `path` applied. Return the blob's id."""
     if isinstance(content, Path):
-        # `--path` selects the filters, because the content is stored at another path.
+        # `--path` selects the filters, because the content is read from another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
         printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)

@@ -78,7 +78,7 @@ class ImageCache:
     def read_ahead(self, source: Path, ending: str) -> None:
         """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
 
-        This way, the site's write lock is not held during the slow hashing.
+        This avoids holding the site's write lock during the slow hashing.
         """
         try:
             with source.open("rb") as file:
@@ -95,8 +95,8 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's dimensions and its resized variants, as in the API. Each is None if not known
-        yet.
+        """Return an image's dimensions and its resized variants, as in the API. Each is None if it is not
+        known yet.
         """
         image_size, key = self._look(inside)
         if not key:
@@ -104,7 +104,7 @@ class ImageCache:
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return what is cached about an image, or None if its signature has changed."""
+        """Return the cached data about an image, or None if its signature has changed."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
@@ -121,7 +121,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create the resized variants of an image. Return False if it can't be resized, or not now."""
+        """Create the resized variants of an image. Return False if it can't be resized, at least not now."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -135,7 +135,7 @@ class ImageCache:
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
         """Create the resized variants of the image that has this key. `open_file` opens the image.
 
-        Return False if the image can't be resized now. Raises UnscalableError if it never can be.
+        Return False if the image can't be resized now. Raises UnscalableError if it can never be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -145,7 +145,7 @@ class ImageCache:
                 make_formats(self.folder, key, file, ending)
         except BusyError:
             return False
-        except OSError:  # A retry may succeed, for example after a full disk or if the file was replaced.
+        except OSError:  # A retry may succeed, for example if the disk was full or the file was replaced.
             self._count_failure(key)
             return False
         return True
@@ -171,7 +171,7 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are discarded, and will be created again.
+        If it is damaged, all variants of the image are discarded, and are later created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:

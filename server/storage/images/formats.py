@@ -39,7 +39,7 @@ UNSCALABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too 
 _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
 # The process that resizes an image imports this package from here.
 _IMPORT_FOLDER = Path(__file__).resolve().parents[3]
-# Subtypes of image/ that differ from the file ending.
+# Subtypes of image/ that differ from the file name extension.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
@@ -57,7 +57,7 @@ def key_of(file: IO[bytes]) -> str:
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return an image's resized variants as in the API, or None if they have not been created yet.
+    """Return the data about an image's resized variants, as in the API, or None if they do not exist yet.
 
     `inside` is the image's path relative to content/uploads/.
     """
@@ -94,7 +94,7 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert data about resized variants to the API's `formats`."""
+    """Convert a record of resized variants to the field `formats` in the API."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
@@ -127,7 +127,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
                 entry["digest"] = digest_of(Path(temporary, f"{name}{ending.lower()}"))
             record.write_bytes(encode_checked(formats))
         finally:
-            if key_of(file) != key:  # The file was replaced since the key was computed.
+            if key_of(file) != key:  # The file has been replaced since the key was computed.
                 raise OSError("the image was replaced")
         for path in sorted(Path(temporary).iterdir(), key=record.__eq__):  # The record is moved last.
             if (target / path.name).is_dir():  # Another program created a folder there.
@@ -171,7 +171,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Resize an image in a separate process, and return its output.
+    """Resize an image in a separate process, and return the output of that process.
 
     Raises UnscalableError if the image caused a failure, and OSError for other failures.
     """

@@ -21,11 +21,11 @@ class ImageSize:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and usual extension from its first bytes. None if unknown."""
+    """Detect a file's media type and usual extension from its first bytes, or return None if unknown."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None
-    ending = "png" if guess.extension == "apng" else guess.extension  # An animated PNG is a PNG.
+    ending = "png" if guess.extension == "apng" else guess.extension  # Animated PNGs also use .png.
     return str(guess.mime), f".{ending}"
 
 

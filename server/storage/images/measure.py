@@ -11,7 +11,7 @@ from server.storage.images.svg import svg_size
 
 # Excludes formats for which Pillow starts other programs, and ICO, which Pillow decodes on opening.
 PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
-# A file that declares more pixels is not treated as an image. (Even a small file can declare any number.)
+# A file that declares more pixels is not treated as an image. (Even a tiny file can declare a huge number.)
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
 _ORIENTATION_TAG = 0x0112  # EXIF tag

@@ -25,7 +25,7 @@ NICENESS = 5  # The process has a lower priority than the threads that handle re
 _MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at about twice the dimensions of the largest variant.
 # Images are first reduced with a box filter to twice the target dimensions, then resampled.
 _REDUCING_GAP = 2.0
-# Replacements for image modes that can't be interpolated.
+# Image modes that can't be interpolated, and the modes to which they are converted.
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
