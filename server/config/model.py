@@ -415,6 +415,12 @@ class ExportSettings:
     queries: Mapping[str, QueryExport] = _setting(
         {}, "queries", "Additional requests whose responses are exported: `NAME: /api/articles?…`."
     )
+    redirects: tuple[str, ...] = _setting(
+        (),
+        "redirect formats",
+        "The formats in which `bifolio export` writes redirects, such as `netlify` for the file `_redirects`"
+        " ([more](redirects.md#in-a-static-export)).",
+    )
 
 
 @dataclass(frozen=True, slots=True)

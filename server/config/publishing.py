@@ -198,6 +198,35 @@ def _item(file: ConfigFile, *at: str) -> Mapping[str, str]:
     return item
 
 
+# --- redirects ------------------------------------------------------------------------------------
+
+# The formats of redirects, with their files in an export (docs/redirects.md).
+REDIRECT_FILES: Mapping[str, str] = {
+    "netlify": "_redirects",
+    "cloudflare-pages": "_redirects",
+    "nginx": "redirects.conf",
+    "cloudflare": "redirects.csv",
+    "json": "redirects.json",
+    "htaccess": ".htaccess",
+}
+
+
+def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Read the formats of redirects to export. Raises SetupError."""
+    formats = values.text_or_texts(file, default, *at)
+    written: dict[str, str] = {}
+    for format_ in formats:
+        if format_ not in REDIRECT_FILES:
+            fix = suggestion(format_, REDIRECT_FILES) or "use one of " + ", ".join(REDIRECT_FILES)
+            raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at)
+        name = REDIRECT_FILES[format_]
+        if name in written:
+            what = f"{'.'.join(at)} contains {written[name]} and {format_}, which are both the file {name}"
+            raise file.refuse(what, "keep one of them", *at)
+        written[name] = format_
+    return formats
+
+
 # --- names that the schema does not contain -------------------------------------------------------
 
 # an error: a message, a fix, and the path of keys in site.yaml
