@@ -424,6 +424,20 @@ class ExportSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RedirectSettings:
+    """Settings for redirects."""
+
+    aliases_from_root: bool = _setting(
+        False,
+        "alias base",
+        "What an alias such as `old-name` is relative to: the `folder` of the document's URL, as in Hugo, or"
+        " the `root` of the website, as in Zola ([more](redirects.md#where-redirects-come-from)).",
+        "`folder`",
+        key="aliases",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings of a site, including defaults."""
 
@@ -459,6 +473,7 @@ class Settings:
         "`public` and `authenticated`, without permissions",
     )
     export: ExportSettings = ExportSettings()
+    redirects: RedirectSettings = RedirectSettings()
     preview: Mapping[str, Preview] = _setting(
         {},
         "previews",

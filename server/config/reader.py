@@ -199,6 +199,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "hosts": hosts,
     "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
+    "alias base": _one_of("folder", "root"),
     "format": _response_format,
     "timestamps": _timestamps,
     "redirect formats": read_redirect_formats,

@@ -38,7 +38,7 @@ _TEXTS = frozenset(("string", "text"))
 _KINDS: Mapping[str, frozenset[str]] = {
     "summary": _TEXTS,
     "date": frozenset(("date", "datetime")),
-    "author": _TEXTS | {"relation"},
+    "author": _TEXTS | {"array", "relation"},
     "image": frozenset(("media",)),
 }
 

@@ -3,9 +3,9 @@ current ones.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -123,25 +123,28 @@ class Redirects:
             former = []
         owners = _first_of_each(former)
         # Most writes change no address. The redirects are then the same as before.
+        from_root = public.state.settings.redirects.aliases_from_root
         inputs = (
+            from_root,
             [(key_of(document), document.path, address) for document, address in documents],
             [(key_of(alias.document), alias.address, alias.text, alias.line) for alias in declared],
             {address: key_of(owner) for address, owner in owners.items()},
         )
         if self._same is None or self._same[0] != inputs:
-            self._same = inputs, list_redirects(documents, declared, owners)
+            self._same = inputs, list_redirects(documents, declared, owners, aliases_from_root=from_root)
         return self._same[1]
 
-    def _declared(self, documents: Iterable[tuple[Document, str]], commit: str) -> Iterator[Alias]:
+    def _declared(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
         """Yield the aliases in the files of documents. Files that have not changed are not read again."""
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
         known = {} if commit else self._aliases
         current: dict[str, tuple[object, Aliases]] = {}
         unread: dict[str, tuple[tuple[str, ...], object]] = {}
-        public_keys = lru_cache(_public_keys)
+        types = {document.type.uid: document.type for document, _ in documents}
+        public_keys = {uid: _public_keys(type_) for uid, type_ in types.items()}
         for path, (document, _) in addresses.items():
-            keys = public_keys(document.type)
+            keys = public_keys[document.type.uid]
             mark: object = (keys, entries[path].signature) if path in entries else None
             if mark and path in known and known[path][0] == mark:
                 current[path] = known[path]
@@ -204,10 +207,9 @@ def read_aliases(
 # --- aliases --------------------------------------------------------------------------------------
 
 
-def source_of(alias: Any, address: str) -> Source:
-    """Return the address of an alias, which can be relative to the document's folder, as in Hugo.
-
-    Raises ValueError with the reason if it is invalid.
+def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
+    """Return the address that an alias of a document stands for. A relative alias is relative to the folder
+    of the document's address, or to the root. Raises ValueError with the reason if the alias is invalid.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -223,7 +225,7 @@ def source_of(alias: Any, address: str) -> Source:
             raise ValueError(f"is not on {origin}")
         text = path_of(text)
     path, _, query = text.partition("?")
-    folder = dirname(unquote(urlsplit(address).path).rstrip("/")) or "/"
+    folder = "/" if from_root else dirname(unquote(urlsplit(address).path).rstrip("/")) or "/"
     try:
         return origin, normalized(join(folder, unquote(path))) + (f"?{encode_query(query)}" if query else "")
     except UnicodeEncodeError as error:
@@ -257,6 +259,7 @@ class _Builder:
     found: dict[Source, Redirect] = field(default_factory=dict)
     refused: set[Source] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
+    from_root: bool = False  # what relative aliases are relative to
 
     def fail(self, alias: Alias, message: str, fix: str) -> None:
         what = f"the alias {_shown(alias.text)} {message}"
@@ -267,6 +270,8 @@ def list_redirects(
     documents: Iterable[tuple[Document, str]],
     declared: Iterable[Alias],
     former: Mapping[str, Document],
+    *,
+    aliases_from_root: bool = False,
 ) -> RedirectList:
     """Return the redirects from aliases and former addresses (newest first) to current addresses.
 
@@ -275,7 +280,7 @@ def list_redirects(
     document, are problems.
     """
     current: dict[Source, tuple[Document, str]] = {}
-    builder = _Builder(current)
+    builder = _Builder(current, from_root=aliases_from_root)
     targets = {}
     for document, address in documents:
         targets[key_of(document)] = address
@@ -305,7 +310,7 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
     claims: dict[Source, list[Alias]] = {}
     for alias in declared:
         try:
-            source = source_of(alias.text, alias.address)
+            source = source_of(alias.text, alias.address, from_root=builder.from_root)
         except ValueError as error:
             builder.fail(alias, str(error), "write a path such as /old-name")
             continue

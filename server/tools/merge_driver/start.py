@@ -1,7 +1,7 @@
 """Start of the merge driver, which git runs for each file: the only module that this Python process imports.
 
 Importing the driver takes 0.2 s. If git merges several files, a helper process imports it once, and merges
-the other files (`server.tools.merge_driver.helper`). If it fails, a process of its own merges the file.
+the other files (`server.commands.merge_driver_helper`). If it fails, a process of its own merges the file.
 """
 
 import _socket  # `socket` takes another 5 ms.
@@ -76,7 +76,7 @@ def _start_helper(path: str) -> None:
     # git waits until nobody has its pipes open, so the helper must not inherit them.
     nothing = os.open(os.devnull, os.O_RDWR)
     inherited = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
-    command = [sys.executable, "-P", "-m", "server.tools.merge_driver.helper", path]
+    command = [sys.executable, "-P", "-m", "server.commands.merge_driver_helper", path]
     try:
         os.posix_spawn(sys.executable, command, os.environ, file_actions=inherited, setsid=True)
     except (OSError, NotImplementedError):  # The helper only saves time.
