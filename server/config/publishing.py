@@ -110,7 +110,8 @@ ITEM_KEYS: Mapping[str, str] = {
     "content": "The full text: Markdown or blocks. The default is the body, or the first such attribute.",
     "date": "The publication date. The default is `publishedOn`, `publishDate`, `pubDate`, `date` or"
     " `published`, else `publishedAt`.",
-    "author": "A name, a list of names, or a relation to the authors. The default is `author`, `authors` or `byline`.",
+    "author": "A name, a list of names, or a relation to the authors. The default is `author`, `authors` or"
+    " `byline`.",
     "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
 }
 NO_FIELD = "none"  # the value that omits a part of the items
