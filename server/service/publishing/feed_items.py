@@ -1,5 +1,6 @@
 """The items of a feed, rendered as the public sees the documents in the content API."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,6 +35,12 @@ _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "author": ("author", "authors", "byline"),
     "image": ("cover", "image", "thumbnail", "hero", "picture"),
 }
+# In MDX, a paragraph that begins with one of these words is JavaScript.
+_MODULES = re.compile(
+    r"(?P<code>^ {0,3}(?P<fence>```+|~~~+).*?^ *(?P=fence)[^\n]*$)"
+    r"|^(?:import|export)\b(?:[^\n]|\n(?![ \t]*\n))*\n?",
+    re.MULTILINE | re.DOTALL,
+)
 _TEXTS = frozenset(("string", "text"))
 _KINDS: Mapping[str, frozenset[str]] = {
     "summary": _TEXTS,
@@ -188,8 +195,9 @@ def _values(data: Any, path: str) -> Iterator[Any]:
 def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site: PublicSite) -> Item:
     """Return the item for a document, whose response body is `body`."""
     address = site.address(document) or ""
-    key = (document.type, document.key, document.updated_at, document.published_at, body, address,
-           media_origin(site.state.settings, address), tuple(names.items()))  # fmt: skip
+    times = document.updated_at, document.published_at
+    media_url = media_origin(site.state.settings, address)
+    key = document.type, document.key, document.path, times, body, address, media_url, tuple(names.items())
     item = _items.get(key)
     if item is None:
         item = _item(document, orjson.loads(body), names, site)
@@ -220,7 +228,10 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
     published = next(iter(dates), _time(document.published_at or document.created_at))
     summary = text("summary")
     title = text("title") or summary[:MAX_TITLE_CHARS] or document.document_id
-    html = "".join(_html(v) for v in _raw(data, names["content"])) if "content" in names else ""
+    raw = list(_raw(data, names["content"])) if "content" in names else []
+    if document.path.endswith(".mdx"):
+        raw = [_without_modules(value) if isinstance(value, str) else value for value in raw]
+    html = "".join(map(_html, raw))
     content = clean(html, resolver(address, media_url)) if html else ""
     site.budget.write(len(content))
     number = uuid5(NAMESPACE_URL, f"{type_.uid}/{document.document_id}/{document.locale}")
@@ -244,6 +255,11 @@ def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
     for holder in _values(data, parent) if parent else (data,):
         if isinstance(holder, Mapping) and holder.get(name) is not None:
             yield holder[name]
+
+
+def _without_modules(text: str) -> str:
+    """Return MDX without its `import` and `export` statements. Code blocks stay as they are."""
+    return _MODULES.sub(lambda found: found["code"] or "", text)
 
 
 def _html(value: Any) -> str:

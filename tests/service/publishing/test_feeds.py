@@ -95,6 +95,20 @@ def test_a_list_of_names_is_the_authors(make_api: MakeApi) -> None:
     assert item["authors"] == [{"name": "Ann"}, {"name": "Bo"}]
 
 
+def test_mdx_has_no_javascript(make_api: MakeApi) -> None:
+    text = (
+        "---\nslug: x\n---\nimport A from 'a';\nimport {\n  B,\n} from 'b';\n\nOne <Card>two</Card>\n\n"
+        "```js\nimport x from 'y';\n```\n\nexport const c = 1;\n\nimported goods\n"
+    )
+    schema = collection("article", {"slug": "uid", "body": "richtext"}, files=["posts/{name}.mdx"])
+    settings = SETTINGS[: SETTINGS.index("feeds:")] + "feeds: {news: {type: article}}\n"
+    api = make_api({**schema, "site.yaml": settings, "posts/x.mdx": text})
+    [item] = items(api, "news")
+    assert item["content_html"] == (
+        "<p>One two</p>\n<pre><code>import x from 'y';\n</code></pre>\n<p>imported goods</p>"
+    )
+
+
 def test_an_id_stays_the_same_when_the_slug_changes(api: Api) -> None:
     before = items(api, "news")[1]
     api.put("/api/articles/ferry", {"slug": "mist"})
