@@ -17,7 +17,7 @@ READ_S = 5.0
 _CHUNK_BYTES = 65536
 
 
-def main(path: str) -> None:
+def main(path: str, idle_s: float = IDLE_S) -> None:
     """Merge the files that `server.tools.merge_driver.start` requests at a socket."""
     listener = _listen(path)
     if listener is None:
@@ -26,7 +26,7 @@ def main(path: str) -> None:
     own = os.lstat(path).st_ino
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # The kernel removes processes that have ended.
     gc.freeze()
-    listener.settimeout(IDLE_S)
+    listener.settimeout(idle_s)
     try:
         while True:
             connection, _ = listener.accept()
@@ -88,4 +88,4 @@ def _read(connection: socket.socket) -> tuple[str, list[str], dict[str, str]]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(float, sys.argv[2:]))

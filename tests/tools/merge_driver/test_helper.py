@@ -24,7 +24,7 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     path = start.socket_path()
-    command = [sys.executable, "-P", "-m", "server.commands.merge_driver_helper", path]
+    command = [sys.executable, "-P", "-m", "server.commands.merge_driver_helper", path, "600"]
     process = subprocess.Popen(command, cwd=ROOT)
     try:
         until(lambda: os.path.exists(path))
