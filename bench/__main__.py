@@ -15,6 +15,7 @@
   caches    time that each cache saves, by kind of work
   checking  `bifolio check`, and a check of the changes on a branch
   lsp       the language server: start, completions, memory
+  publishing feeds, the sitemap and redirects
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -48,6 +49,7 @@ from bench import (
     memory,
     merging,
     migrating,
+    publishing,
     reading,
     search,
     size,
@@ -71,6 +73,7 @@ TO_COMPARE = (
 )  # articles in the smaller sites
 LARGE = scaled(150_000, 70)
 MIGRATED = scaled(10_000, 50)
+PUBLISHED = scaled(10_000, 50)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
 KEPT = Path("build/bench.json")  # input of `python -m bench.figures`
 CHOICES = (
@@ -90,6 +93,7 @@ CHOICES = (
     "checking",
     "migrating",
     "lsp",
+    "publishing",
 )
 BEGAN = time.perf_counter()
 
@@ -141,6 +145,8 @@ def main() -> None:
             migrating.measure(Path(folder), options.articles or MIGRATED)
         elif options.what == "lsp":
             lsp.measure(_make_sites(Path(folder), (MEDIUM,)))
+        elif options.what == "publishing":
+            publishing.measure(Path(folder), options.articles or PUBLISHED)
         elif options.what == "history":
             history.measure(Path(folder), options.articles or history.ARTICLES, options.commits)
         else:
@@ -186,6 +192,9 @@ def _measure(folder: Path, *, full: bool) -> None:
     writing.measure(some)  # The last two measurements change the sites.
     _say("history")
     history.measure(folder / "history", history.ARTICLES, history.COMMITS)
+    _say("feeds, sitemap and redirects")
+    (folder / "publishing").mkdir()
+    publishing.measure(folder / "publishing", PUBLISHED)
     _say("what is rendered for the first time")
     cold.measure(sites[MEDIUM], Sizes(MEDIUM))
 

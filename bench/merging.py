@@ -13,9 +13,9 @@ from bench.sites import article_path, git, make_site
 from bench.tables import ratio, show
 from server.tools.merge_driver.install import install
 
-ARTICLES = scaled(100, 40)
-MERGED = (1, scaled(20, 2))  # numbers of articles that both branches changed
-ROUNDS = scaled(7, 1)
+ARTICLES = scaled(250, 40)
+MERGED = (1, scaled(20, 2), scaled(200, 3))  # numbers of articles that both branches changed
+ROUNDS = scaled(3, 1)
 
 
 def measure(folder: Path) -> None:

@@ -114,6 +114,15 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         images = f"{done.unscaled} image{'s' * (done.unscaled != 1)}"
         what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
+    if done.wrong_aliases:
+        aliases = f"{done.wrong_aliases} alias{'es' * (done.wrong_aliases != 1)}"
+        _warn(f"{aliases} can't be redirected", "run `bifolio redirects` to list them")
+    if done.unwritten:
+        redirects = f"{done.unwritten} redirect{'s' * (done.unwritten != 1)}"
+        _warn(
+            f"{redirects} can't be written in the formats of export.redirects",
+            "run `bifolio redirects --format` with each of them to list them",
+        )
     total = tally.written + tally.unchanged
     click.echo(
         f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "

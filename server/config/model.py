@@ -415,6 +415,26 @@ class ExportSettings:
     queries: Mapping[str, QueryExport] = _setting(
         {}, "queries", "Additional requests whose responses are exported: `NAME: /api/articles?…`."
     )
+    redirects: tuple[str, ...] = _setting(
+        (),
+        "redirect formats",
+        "The formats in which `bifolio export` writes redirects, such as `netlify` for the file `_redirects`"
+        " ([more](redirects.md#in-a-static-export)).",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectSettings:
+    """Settings for redirects."""
+
+    aliases_from_root: bool = _setting(
+        False,
+        "alias base",
+        "What an alias such as `old-name` is relative to: the `folder` of the document's URL, as in Hugo, or"
+        " the `root` of the website, as in Zola ([more](redirects.md#where-redirects-come-from)).",
+        "`folder`",
+        key="aliases",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +473,7 @@ class Settings:
         "`public` and `authenticated`, without permissions",
     )
     export: ExportSettings = ExportSettings()
+    redirects: RedirectSettings = RedirectSettings()
     preview: Mapping[str, Preview] = _setting(
         {},
         "previews",

@@ -17,6 +17,7 @@ from server.schema.spelling import suggestion
 # --- urls -----------------------------------------------------------------------------------------
 
 MEDIA_URL = "upload"  # the key in `urls` for media files
+KEEPS_SLASHES = "+"  # before a name, as in RFC 6570: slashes in the value separate segments of the path
 EVERY_LOCALE = ""  # the key of a pattern that is used for all locales
 # `{name}` is the document's name as in `options.files`. All other placeholders are the same as in `preview`.
 URL_NAMES = ("documentId", "locale", "name")
@@ -25,7 +26,7 @@ _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 # The origin can't contain placeholders. There is no fragment, because it is not part of a document's address.
 _URL = re.compile(
     r"https?://(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(?::[1-9]\d{0,4})?"
-    r"(?:/(?:[^\s{}#\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+(?:\.[a-z]+)?\})*)?",
+    r"(?:/(?:[^\s{}#\x00-\x1f\x7f]|\{\+?[A-Za-z0-9_-]+(?:\.[a-z]+)?\})*)?",
     re.IGNORECASE,
 )
 _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
@@ -44,7 +45,11 @@ class PublicUrl:
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        found = (name for pattern in self.patterns.values() for name in _PLACEHOLDER.findall(pattern))
+        found = (
+            name.removeprefix(KEEPS_SLASHES)
+            for pattern in self.patterns.values()
+            for name in _PLACEHOLDER.findall(pattern)
+        )
         return tuple(dict.fromkeys(found))
 
 
@@ -69,7 +74,7 @@ def _url(file: ConfigFile, *at: str) -> str:
 
 def split_field(placeholder: str) -> tuple[str, str]:
     # Such as `publishedOn.year`.
-    name, _, part = placeholder.partition(".")
+    name, _, part = placeholder.removeprefix(KEEPS_SLASHES).partition(".")
     return name, part
 
 
@@ -105,7 +110,8 @@ ITEM_KEYS: Mapping[str, str] = {
     "content": "The full text: Markdown or blocks. The default is the body, or the first such attribute.",
     "date": "The publication date. The default is `publishedOn`, `publishDate`, `pubDate`, `date` or"
     " `published`, else `publishedAt`.",
-    "author": "A name, or a relation to the authors. The default is `author`, `authors` or `byline`.",
+    "author": "A name, a list of names, or a relation to the authors. The default is `author`, `authors` or"
+    " `byline`.",
     "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
 }
 NO_FIELD = "none"  # the value that omits this part of the items
@@ -196,6 +202,35 @@ def _item(file: ConfigFile, *at: str) -> Mapping[str, str]:
             raise file.refuse_value("be the name of an attribute", fix, *at, key)
         item[key] = name
     return item
+
+
+# --- redirects ------------------------------------------------------------------------------------
+
+# The formats of redirects, with their files in an export (docs/redirects.md).
+REDIRECT_FILES: Mapping[str, str] = {
+    "netlify": "_redirects",
+    "cloudflare-pages": "_redirects",
+    "nginx": "redirects.conf",
+    "cloudflare": "redirects.csv",
+    "json": "redirects.json",
+    "htaccess": ".htaccess",
+}
+
+
+def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
+    """Read the formats of redirects to export. Raises SetupError."""
+    formats = values.text_or_texts(file, default, *at)
+    written: dict[str, str] = {}
+    for format_ in formats:
+        if format_ not in REDIRECT_FILES:
+            fix = suggestion(format_, REDIRECT_FILES) or "use one of " + ", ".join(REDIRECT_FILES)
+            raise file.refuse(f'unknown format "{format_}" in {".".join(at)}', fix, *at)
+        name = REDIRECT_FILES[format_]
+        if name in written:
+            what = f"{'.'.join(at)} contains {written[name]} and {format_}, which are both the file {name}"
+            raise file.refuse(what, "keep one of them", *at)
+        written[name] = format_
+    return formats
 
 
 # --- names that the schema does not contain -------------------------------------------------------

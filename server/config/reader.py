@@ -20,7 +20,13 @@ from server.config.model import (
     value_of,
     with_values,
 )
-from server.config.publishing import odd_feed_names, odd_url_names, read_feed, read_public_url
+from server.config.publishing import (
+    odd_feed_names,
+    odd_url_names,
+    read_feed,
+    read_public_url,
+    read_redirect_formats,
+)
 from server.config.sections import odd_names, read_preview, read_query, read_type
 from server.config.webhooks import hosts, read_webhooks
 from server.errors import SetupError, noting
@@ -193,8 +199,10 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "hosts": hosts,
     "webhooks": read_webhooks,
     "choice": _one_of("reject", "allow"),
+    "alias base": _one_of("folder", "root"),
     "format": _response_format,
     "timestamps": _timestamps,
+    "redirect formats": read_redirect_formats,
 }
 # Readers for an entry in a section such as `roles`, where users choose the names of the entries. Their
 # arguments are the file and the path of keys.

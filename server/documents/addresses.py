@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from server.config.model import Settings
-from server.config.publishing import MEDIA_URL, split_field
+from server.config.publishing import KEEPS_SLASHES, MEDIA_URL, split_field
 from server.documents.document import Document
 from server.documents.path_rules import Layout
 from server.schema.model import DATE_PARTS, Type
@@ -19,11 +20,8 @@ _LITERAL = "/?:@!$&'()*+,;=%-._~[]"  # characters in a pattern that are not perc
 _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
-def address_of(document: Document, settings: Settings, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if it has none."""
-    pattern = pattern_of(document.type, document.locale, settings)
-    if pattern is None:
-        return None
+def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
+    """Return the public URL of a document, or None if a value is missing. `pattern` is from `pattern_of`."""
 
     def value(name: str) -> Any:
         if name == "name":
@@ -57,13 +55,13 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
 
     Returns None if a value is missing or the URL would be invalid.
     """
-    texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
-    parts = [quote(texts[0], safe=_LITERAL)]
-    for placeholder, literal in zip(texts[1::2], texts[2::2], strict=True):
+    first, rest = _parts(pattern)
+    parts = [first]
+    for placeholder, literal in rest:
         part = _encode(placeholder, value)
         if part is None:
             return None
-        parts += [part, quote(literal, safe=_LITERAL)]
+        parts += [part, literal]
     address = "".join(parts)
     if len(address) > MAX_ADDRESS_CHARS:
         return None
@@ -72,14 +70,28 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
     return address
 
 
+# The cache saves 4 of 12 µs for each address.
+@lru_cache(maxsize=256)
+def _parts(pattern: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the text before the first placeholder, and each placeholder with the text after it. All texts
+    are percent-encoded.
+    """
+    texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
+    literals = [quote(text, safe=_LITERAL) for text in texts[::2]]
+    return literals[0], tuple(zip(texts[1::2], literals[1:], strict=True))
+
+
 def _encode(placeholder: str, value: Callable[[str], Any]) -> str | None:
     name, part = split_field(placeholder)
     found = value(name)
     if isinstance(found, bool) or not isinstance(found, str | int | float) or found == "":
         return None
     text = str(found)[DATE_PARTS[part]] if part in DATE_PARTS else str(found)
+    keeps_slashes = name == "name" or placeholder.startswith(KEEPS_SLASHES)
+    if placeholder.startswith(KEEPS_SLASHES):
+        text = text.strip("/")
     try:
-        return quote(text, safe="/" if name == "name" else "") or None
+        return quote(text, safe="/" if keeps_slashes else "") or None
     except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
         return None
 

@@ -449,6 +449,19 @@ def test_feeds_and_sitemaps_are_the_same_as_a_server_s(tmp_path: Path) -> None:
     )
 
 
+def test_a_sitemap_is_kept_unchanged_and_removed_like_other_files(tmp_path: Path) -> None:
+    root, out = tmp_path / "site", tmp_path / "out"
+    write(root, PUBLISHING_FILES)
+    exported(root, out)
+    assert ": 0 written" in run(root, out).stdout
+    write(root, {"site.yaml": PUBLISHING_SETTINGS[: PUBLISHING_SETTINGS.index("urls:")]})
+    assert not {"sitemap.xml", "feeds/news.rss"} & exported(root, out).keys()
+    write(root, {"site.yaml": PUBLISHING_SETTINGS})
+    (out / "sitemap.xml").write_text("mine")
+    assert "was not created by an export" in refused(root, out)
+    assert (out / "sitemap.xml").read_text() == "mine"
+
+
 def test_a_feed_with_a_wrong_filter_stops_the_export(tmp_path: Path) -> None:
     settings = PUBLISHING_SETTINGS.replace("{slug: {$startsWith: red}}", "{note: x}")
     write(tmp_path / "site", {**PUBLISHING_FILES, "site.yaml": settings})

@@ -6,12 +6,12 @@ from functools import partial
 from flask import Response, request
 
 from server.api.caching import StateCache
-from server.api.request import answer_within, budget_of, caller_of, state_of, with_cache_tags
+from server.api.request import answer, budget_of, caller_of, state_of, with_cache_tags
 from server.api.response import PRIVATE_REVALIDATE, PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 from server.service.cache_tags import tags_of_types
-from server.service.publishing.feeds import FORMATS, feed_texts
+from server.service.publishing.feeds import FORMATS, feed_text
 from server.service.publishing.public_reader import PublicSite
 from server.service.publishing.redirects import Redirects
 from server.service.publishing.sitemap import MEDIA_TYPE, NAME, sitemaps
@@ -24,7 +24,7 @@ Texts = dict[str, tuple[str, bytes]]  # media types and bodies, by file name
 
 def bind(handles: Handlers, redirects: Redirects) -> None:
     """Register the handlers."""
-    # The cache saves 12 ms for a feed of 20 documents, and 0.5 s for a sitemap of 10,000 documents.
+    # The cache saves 2 ms for a feed of 20 documents, and 30 ms for a sitemap of 10,000 documents.
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
@@ -55,7 +55,7 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     def feed(name: str, format: str) -> Response:
         if name not in state_of(request).settings.feeds or format not in FORMATS:
             raise NotFoundError()
-        return send(cached(f"feed {name}", partial(_feed, name)), format)
+        return send(cached(f"feed {name}.{format}", partial(_feed, name, format)), format)
 
     @handles("sitemap")
     def sitemap() -> Response:
@@ -67,18 +67,18 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
 
     @handles("redirects")
     def listed() -> Response:
-        found = redirects.of(caller_of(request))
-        meta = {"total": len(found.redirects), "problems": len(found.problems)}
-        data = [redirect.as_json() for redirect in found.redirects]
-        return answer_within(request, {"data": data, "meta": meta}, PRIVATE_REVALIDATE)
+        body = redirects.of(caller_of(request)).body
+        budget_of(request).write(len(body))
+        return answer(body, cache_control=PRIVATE_REVALIDATE)
 
 
-def _feed(name: str, site: PublicSite) -> Texts:
-    return {key: (kind, text.encode()) for key, (kind, text) in feed_texts(site, name).items()}
+def _feed(name: str, extension: str, site: PublicSite) -> Texts:
+    text = feed_text(site, name, extension)
+    return {extension: (FORMATS[extension].media_type, text.encode())}
 
 
 def _sitemaps(site: PublicSite) -> Texts:
-    return {name: (MEDIA_TYPE, text.encode()) for name, text in sitemaps(site).items()}
+    return {name: (MEDIA_TYPE, text) for name, text in sitemaps(site).items()}
 
 
 def _size(key: str, texts: Texts) -> int:

@@ -46,8 +46,8 @@ class FeedFormat(NamedTuple):
     write: Callable[[Channel], str]
 
 
-def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
-    """Return the media type and text of a feed in each format, by extension.
+def feed_text(site: PublicSite, name: str, extension: str) -> str:
+    """Return a feed in one of the FORMATS.
 
     Raises NotFoundError if it isn't public, and the errors of the content API if its settings are invalid.
     """
@@ -55,10 +55,7 @@ def feed_texts(site: PublicSite, name: str) -> dict[str, tuple[str, str]]:
     if feed is None or not is_public(feed, site):
         raise NotFoundError()
     channel = _channel(name, feed, site)
-    return {
-        extension: (format_.media_type, format_.write(replace(channel, url=f"{channel.url}.{extension}")))
-        for extension, format_ in FORMATS.items()
-    }
+    return FORMATS[extension].write(replace(channel, url=f"{channel.url}.{extension}"))
 
 
 def is_public(feed: Feed, site: PublicSite) -> bool:
@@ -92,6 +89,14 @@ def _home(feed: Feed, site: PublicSite) -> str:
     raise NotFoundError()
 
 
+def _written(item: Item, name: str, write: Callable[[Item], str]) -> str:
+    """Return an item as it is written in a format. Items are cached, so each is written only once."""
+    text = item.written.get(name)
+    if text is None:
+        text = item.written[name] = write(item)
+    return text
+
+
 # --- RSS ------------------------------------------------------------------------------------------
 
 
@@ -104,13 +109,17 @@ def _rss(channel: Channel) -> str:
     ]
     head += [element("language", channel.language)] if channel.language else []
     head += [element("lastBuildDate", _rfc822(channel.updated))] if channel.items else []
-    items = (parent("item", _rss_item(item)) for item in channel.items)
+    items = (_written(item, "rss", _rss_item) for item in channel.items)
     inner = parent("channel", [*head, *items])
     names = {"xmlns__atom": _ATOM_NS, "xmlns__content": _CONTENT_NS, "xmlns__dc": _DC_NS}
     return HEAD + parent("rss", [inner], version="2.0", **names) + "\n"
 
 
-def _rss_item(item: Item) -> Iterator[str]:
+def _rss_item(item: Item) -> str:
+    return parent("item", _rss_elements(item))
+
+
+def _rss_elements(item: Item) -> Iterator[str]:
     yield element("title", item.title)
     yield element("link", item.address)
     yield element("guid", item.id, isPermaLink="false")
@@ -142,12 +151,16 @@ def _atom(channel: Channel) -> str:
         element("link", href=channel.link, rel="alternate", type="text/html"),
         parent("author", [element("name", channel.author)]),
     ]
-    entries = (parent("entry", _atom_entry(item)) for item in channel.items)
+    entries = (_written(item, "atom", _atom_entry) for item in channel.items)
     language = {"xml__lang": channel.language} if channel.language else {}
     return HEAD + parent("feed", [*head, *entries], xmlns=_ATOM_NS, **language) + "\n"
 
 
-def _atom_entry(item: Item) -> Iterator[str]:
+def _atom_entry(item: Item) -> str:
+    return parent("entry", _atom_elements(item))
+
+
+def _atom_elements(item: Item) -> Iterator[str]:
     yield element("id", item.id)
     yield element("title", item.title)
     yield element("link", href=item.address, rel="alternate", type="text/html")

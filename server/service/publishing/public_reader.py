@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from server.auth.permissions import Actor
-from server.documents.addresses import address_of
+from server.documents.addresses import address_of, pattern_of
 from server.documents.document import PUBLISHED, Document
 from server.documents.path_rules import Layout
 from server.index.budget import UNLIMITED, Budget
+from server.index.fragments import Make
 from server.schema.model import Type
 from server.site.site import State
 
@@ -19,6 +20,8 @@ class PublicSite:
     state: State
     budget: Budget = UNLIMITED
     layout: Layout = field(init=False)
+    # by content type and locale
+    _addresses: dict[tuple[str, str], Make] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "layout", Layout(self.state.schema, self.state.settings))
@@ -46,9 +49,35 @@ class PublicSite:
             for locale in self.locales(type_):
                 order = self.state.snapshot.list(type_, locale, PUBLISHED)
                 self.budget.spend(len(order))
+                address_of = self.addresses(type_, locale)
                 for document in order:
-                    if address := self.address(document):
-                        yield document, address
+                    if address := address_of(document):
+                        yield document, address.decode()
 
     def address(self, document: Document) -> str | None:
-        return address_of(document, self.state.settings, self.layout)
+        """Return the public URL of a document, or None if it has none."""
+        return self.addresses(document.type, document.locale)(document).decode() or None
+
+    def addresses(self, type_: Type, locale: str) -> Make:
+        """Return a function for the public URL of a document, or b"" if it has none."""
+        key = type_.uid, locale
+        if key not in self._addresses:
+            self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
+        return self._addresses[key]
+
+    def cached(self, what: str, type_: Type, locale: str, make: Make) -> Make:
+        """Return a function with the same results as `make`, which depend only on the document and its public
+        URL. Results for documents that have not changed are cached.
+        """
+        pattern = pattern_of(type_, locale, self.state.settings) or ""
+        rules = self.layout.rules if "{name}" in pattern else None
+        return self.state.snapshot.fragments.of((what, type_.uid, locale, pattern, rules), make)
+
+    def _make_address(self, type_: Type, locale: str) -> Make:
+        pattern, layout = pattern_of(type_, locale, self.state.settings), self.layout
+
+        def make(document: Document) -> bytes:
+            address = address_of(document, pattern, layout) if pattern else None
+            return address.encode() if address else b""
+
+        return make

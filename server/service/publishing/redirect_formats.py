@@ -13,13 +13,14 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from server.documents.addresses import origin_of
 from server.service.publishing.redirects import STATUS, Redirect
 
+# Longer rules are ignored (https://developers.cloudflare.com/pages/configuration/redirects/).
+_MAX_PAGES_RULE_CHARS = 1000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
     """A format for redirects. `write` also returns the redirects that it can't represent."""
 
-    about: str
     several_hosts: bool
     write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
 
@@ -62,19 +63,37 @@ def _lines(
 # --- hosts ----------------------------------------------------------------------------------------
 
 
+def _target_in_rule(redirect: Redirect) -> str:
+    """Return the target for a file `_redirects`: a path, if it is on the same host as the source."""
+    target = _encoded(redirect.target)
+    if origin_of(redirect.target) != redirect.origin:
+        return target
+    # A colon would begin a placeholder.
+    return (target[len(redirect.origin) :] or "/").replace(":", "%3A")
+
+
 def _netlify(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     def line(redirect: Redirect) -> str:
         path, query = _split_source(redirect)
-        target = _encoded(redirect.target)
-        if origin_of(redirect.target) == redirect.origin:
-            target = target[len(redirect.origin) :] or "/"
-            target = target.replace(":", "%3A")
+        target = _target_in_rule(redirect)
         parameters = " ".join(part for part in query.split("&") if part)
         return f"{path} {parameters + ' ' if parameters else ''}{target} {STATUS}"
 
     # The first matching rule wins, so those with parameters come first.
     ordered = sorted(redirects, key=lambda redirect: ("?" not in redirect.source, redirect.source))
     lines, left = _lines(ordered, line)
+    return "".join(f"{text}\n" for text in lines), left
+
+
+def _cloudflare_pages(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
+    def line(redirect: Redirect) -> str | None:
+        path, query = _split_source(redirect)
+        # Rules match neither query strings nor, other than Netlify's, a slash at the end that they lack.
+        variants = [path] if path == "/" else [path, f"{path}/"]
+        rules = [f"{variant} {_target_in_rule(redirect)} {STATUS}" for variant in variants]
+        return "\n".join(rules) if not query and len(rules[-1]) <= _MAX_PAGES_RULE_CHARS else None
+
+    lines, left = _lines(redirects, line)
     return "".join(f"{text}\n" for text in lines), left
 
 
@@ -153,10 +172,12 @@ def _apache_pattern(text: str) -> str:
     return re.sub(r"[!-,.:-@\[-^`{-~]", lambda found: "\\" + found[0], text).replace('\\"', "\\x22")
 
 
+# by the names in REDIRECT_FILES
 FORMATS: Mapping[str, RedirectFormat] = {
-    "netlify": RedirectFormat("`_redirects` for Netlify, and for Cloudflare Pages", False, _netlify),
-    "nginx": RedirectFormat("`location` blocks to include in a `server` block", False, _nginx),
-    "cloudflare": RedirectFormat("CSV file for Cloudflare Bulk Redirects", True, _cloudflare),
-    "json": RedirectFormat("JSON array, for scripts", True, _json),
-    "htaccess": RedirectFormat("`.htaccess` for Apache, with mod_rewrite", False, _htaccess),
+    "netlify": RedirectFormat(False, _netlify),
+    "cloudflare-pages": RedirectFormat(False, _cloudflare_pages),
+    "nginx": RedirectFormat(False, _nginx),
+    "cloudflare": RedirectFormat(True, _cloudflare),
+    "json": RedirectFormat(True, _json),
+    "htaccess": RedirectFormat(False, _htaccess),
 }

@@ -4,10 +4,13 @@ If there is more than one, `/sitemap.xml` is their index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from operator import itemgetter
 
 from server.documents.addresses import origin_of
 from server.documents.document import Document
 from server.errors import NotFoundError
+from server.index.fragments import Make
 from server.service.publishing.public_reader import PublicSite
 from server.service.publishing.xml import HEAD, element, parent
 
@@ -16,6 +19,7 @@ MAX_BYTES = 50 * 1024 * 1024
 NAME = "sitemap.xml"
 MEDIA_TYPE = "application/xml; charset=utf-8"
 _NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+Key = tuple[str, str]  # uid and documentId
 _XHTML = "http://www.w3.org/1999/xhtml"
 
 
@@ -24,8 +28,8 @@ def part_name(number: int) -> str:
     return f"sitemap-{number}.xml"
 
 
-def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, str]:
-    """Return the sitemaps by file name, beginning with NAME.
+def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
+    """Return the sitemaps by file name. The first one is NAME.
 
     Raises NotFoundError if no content type has public URLs.
     """
@@ -39,21 +43,39 @@ def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BY
     origin = origin_of(min(address for _, address in site.documents()))
     entries = (parent("sitemap", [element("loc", f"{origin}/{name}")]) for name in named)
     index = HEAD + parent("sitemapindex", entries, xmlns=_NAMESPACE) + "\n"
-    return {NAME: index, **named}
+    return {NAME: index.encode(), **named}
 
 
-def _urls(site: PublicSite) -> Iterator[str]:
-    """Yield an element for each distinct address, sorted by address."""
-    by_document: dict[tuple[str, str], list[tuple[Document, str]]] = {}
+def _urls(site: PublicSite) -> Iterator[bytes]:
+    """Yield an element for each address, sorted by address. If two documents have the same address, it is
+    listed only once.
+    """
+    by_document: dict[Key, list[tuple[Document, str]]] = {}
     by_address: dict[str, Document] = {}
     for document, address in site.documents():
-        by_document.setdefault((document.type.uid, document.document_id), []).append((document, address))
+        if document.type.localized:
+            by_document.setdefault((document.type.uid, document.document_id), []).append((document, address))
         by_address.setdefault(address, document)
     default = site.state.settings.locales.default
-    for address, document in sorted(by_address.items(), key=lambda pair: pair[0]):
-        versions = by_document[document.type.uid, document.document_id]
-        alternates = list(_alternates(versions, default)) if len(versions) > 1 else []
-        yield parent("url", [element("loc", address), element("lastmod", document.updated_at), *alternates])
+    writers: dict[tuple[str, str], Make] = {}
+    for address, document in sorted(by_address.items(), key=itemgetter(0)):
+        type_, key = document.type, (document.type.uid, document.locale)
+        versions = by_document.get((type_.uid, document.document_id), ())
+        if len(versions) > 1:
+            yield _url(address, document, _alternates(versions, default))
+            continue
+        if key not in writers:
+            writers[key] = site.cached("sitemap", type_, document.locale, partial(_only_url, site))
+        yield writers[key](document)
+
+
+def _only_url(site: PublicSite, document: Document) -> bytes:
+    return _url(site.address(document) or "", document, ())
+
+
+def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
+    elements = [element("loc", address), element("lastmod", document.updated_at), *alternates]
+    return parent("url", elements).encode()
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
@@ -65,11 +87,11 @@ def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Itera
             yield element("xhtml:link", rel="alternate", hreflang="x-default", href=address)
 
 
-def _split(urls: Iterable[str], max_urls: int, max_bytes: int) -> Iterator[list[str]]:
-    part: list[str] = []
-    size = head = len(_urlset([]).encode())
+def _split(urls: Iterable[bytes], max_urls: int, max_bytes: int) -> Iterator[list[bytes]]:
+    part: list[bytes] = []
+    size = head = len(_urlset([]))
     for url in urls:
-        length = len(url.encode()) + 1
+        length = len(url) + 1
         if part and (len(part) == max_urls or size + length > max_bytes):
             yield part
             part, size = [], head
@@ -79,5 +101,6 @@ def _split(urls: Iterable[str], max_urls: int, max_bytes: int) -> Iterator[list[
         yield part
 
 
-def _urlset(urls: Iterable[str]) -> str:
-    return HEAD + parent("urlset", urls, xmlns=_NAMESPACE, xmlns__xhtml=_XHTML) + "\n"
+def _urlset(urls: Iterable[bytes]) -> bytes:
+    start, end = parent("urlset", ["\0"], xmlns=_NAMESPACE, xmlns__xhtml=_XHTML).encode().split(b"\0")
+    return HEAD.encode() + start + b"\n".join(urls) + end + b"\n"

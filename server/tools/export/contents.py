@@ -178,6 +178,7 @@ class SiteExport:
 
     state: State
     access: Access
+    redirects: Sequence[Response] = ()  # files with redirects
 
     @cached_property
     def listings(self) -> Sequence[ListRequest]:
@@ -199,7 +200,7 @@ class SiteExport:
     @cached_property
     def published(self) -> Sequence[Response]:
         # the same for all roles
-        return list(publications(PublicSite(self.state)))
+        return [*publications(PublicSite(self.state)), *self.redirects]
 
     def paths(self) -> list[str]:
         listed = [path for path, _ in self._media_paths()]

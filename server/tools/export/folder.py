@@ -16,6 +16,7 @@ from io import BufferedRandom, BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from server.config.publishing import REDIRECT_FILES
 from server.errors import SetupError
 from server.paths import CONTENT, STATE_FOLDER, TYPES
 from server.site.site import Site
@@ -27,7 +28,10 @@ from server.tools.export.response import Response
 NAME = "bifolio-export.json"
 # directly inside an export
 TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
-TOP_FILE = re.compile(r"sitemap(-[1-9][0-9]{0,4})?\.xml")  # the only other files there
+# the only other files there
+TOP_FILE = re.compile(
+    "|".join([r"sitemap(-[1-9][0-9]{0,4})?\.xml", *map(re.escape, REDIRECT_FILES.values())])
+)
 _VERSION = 1
 
 
@@ -146,8 +150,10 @@ class Folder:
         self._sizes: dict[str, int] = {}
         self._folders: set[str] = {""}
         self._others: set[str] = set()
-        for top in TOP_FOLDERS:
-            self._scan(top)
+        with os.scandir(root) as entries:
+            for entry in entries:
+                if entry.name in TOP_FOLDERS or TOP_FILE.fullmatch(entry.name):
+                    self._scan(entry, entry.name)
 
     def claim(self, paths: Iterable[str]) -> None:
         """Record paths in the manifest before files are written.
@@ -215,23 +221,16 @@ class Folder:
             self._save(manifest)
         return self.tally
 
-    def _scan(self, path: str) -> None:
-        full = self.root / path
-        if full.is_symlink() or (full.exists() and not full.is_dir()):
+    def _scan(self, entry: os.DirEntry[str], path: str) -> None:
+        if entry.is_dir(follow_symlinks=False):
+            self._folders.add(path)
+            with os.scandir(entry) as entries:
+                for inside in entries:
+                    self._scan(inside, f"{path}/{inside.name}")
+        elif entry.is_file(follow_symlinks=False):
+            self._sizes[path] = entry.stat(follow_symlinks=False).st_size
+        else:
             self._others.add(path)
-            return
-        if not full.exists():
-            return
-        self._folders.add(path)
-        with os.scandir(full) as entries:
-            for entry in entries:
-                inside = f"{path}/{entry.name}"
-                if entry.is_dir(follow_symlinks=False):
-                    self._scan(inside)
-                elif entry.is_file(follow_symlinks=False):
-                    self._sizes[inside] = entry.stat(follow_symlinks=False).st_size
-                else:
-                    self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
         """Raise SetupError if a parent is a symbolic link, or a file that no export created."""

@@ -1,12 +1,24 @@
-"""Feeds and sitemaps in an export, with the same bytes as a server's responses."""
+"""Feeds, sitemaps and redirects in an export.
+
+Feeds and sitemaps have the same bytes as a server's responses. Redirects have the same bytes as the output of
+`bifolio redirects`.
+"""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
+from server.auth.owner import OWNER
 from server.config.model import FILE
+from server.config.publishing import REDIRECT_FILES
 from server.errors import ApiError, NotFoundError, SetupError
-from server.service.publishing.feeds import feed_texts, is_public
+from server.service.publishing.feeds import FORMATS as FEED_FORMATS
+from server.service.publishing.feeds import feed_text, is_public
 from server.service.publishing.public_reader import PublicSite
+from server.service.publishing.redirect_formats import FORMATS
+from server.service.publishing.redirects import Redirects
 from server.service.publishing.sitemap import sitemaps
+from server.service.read import Caller
+from server.site.site import State
 from server.tools.export.response import Response
 
 
@@ -16,15 +28,46 @@ def publications(site: PublicSite) -> Iterator[Response]:
         if not is_public(feed, site):
             continue
         try:
-            texts = feed_texts(site, name)
+            texts = {extension: feed_text(site, name, extension) for extension in FEED_FORMATS}
         except ApiError as error:
             what = f"feeds.{name} can't be exported: {error.message}"
             raise SetupError(FILE, feed.line, what) from error
-        for extension, (_, text) in texts.items():
+        for extension, text in texts.items():
             path = f"feeds/{name}.{extension}"
             yield Response(path, f"/{path}", text.encode())
     try:
-        for path, text in sitemaps(site).items():
-            yield Response(path, f"/{path}", text.encode())
+        for path, body in sitemaps(site).items():
+            yield Response(path, f"/{path}", body)
     except NotFoundError:  # no public URLs
         return
+
+
+@dataclass(frozen=True, slots=True)
+class RedirectFiles:
+    """Files with redirects, and the numbers of redirects and of aliases that are left out."""
+
+    files: tuple[Response, ...] = ()
+    left: int = 0
+    problems: int = 0
+
+
+def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
+    """Return the files for the setting `export.redirects`.
+
+    Raises SetupError if a format can't contain the redirects, because they are on several hosts.
+    """
+    wanted = state.settings.export.redirects
+    if not wanted:
+        return RedirectFiles()
+    found = redirects.of(Caller(state, OWNER))
+    files, left = [], 0
+    for name in wanted:
+        if not FORMATS[name].several_hosts and len(found.origins) > 1:
+            what = f"export.redirects: {name} can't contain the redirects of several hosts"
+            several = ", ".join(key for key, format_ in FORMATS.items() if format_.several_hosts)
+            fix = f"use one of {several}, or run `bifolio redirects --origin URL` for each host"
+            raise SetupError(FILE, None, what, fix)
+        text, unwritten = FORMATS[name].write(found.redirects)
+        left += len(unwritten)
+        files.append(Response(REDIRECT_FILES[name], "", text.encode()))
+    return RedirectFiles(tuple(files), left, len(found.problems))

@@ -9,7 +9,9 @@ from urllib.parse import quote, urlsplit
 from server.auth.permissions import Actor
 from server.config.model import FILE, Settings
 from server.errors import SetupError
+from server.history.past import PastStates
 from server.schema.spelling import suggestion
+from server.service.publishing.redirects import Redirects
 from server.site.site import Site, State
 from server.storage.media import media_key
 from server.tools.export.contents import (
@@ -22,6 +24,7 @@ from server.tools.export.contents import (
     with_base_url,
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
+from server.tools.export.publications import redirect_files
 
 Progress = Callable[[int, int], None]  # (done, total)
 Bar = Callable[[str], AbstractContextManager[Progress]]
@@ -46,6 +49,8 @@ class Done:
 
     `unscaled` counts images that could not be resized. `left_out` lists types that the role is not allowed to
     read.
+    `unwritten` counts redirects that a format can't represent, and `wrong_aliases` those that contradict
+    each other.
     """
 
     documents: Mapping[str, int]
@@ -53,6 +58,8 @@ class Done:
     unscaled: int
     left_out: tuple[str, ...]
     tally: Tally
+    unwritten: int
+    wrong_aliases: int
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
@@ -63,9 +70,11 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
     check_target(target, site)
     _check_types(site.state)
     _check_drafts(site.state, access)
+    redirects = redirect_files(site.state, Redirects(PastStates(site)))
     with bar("Scaling images") as progress:
         unscaled = make_formats(site, progress)
-    contents = SiteExport(with_base_url(site.state, base) if base else site.state, access)
+    state = with_base_url(site.state, base) if base else site.state
+    contents = SiteExport(state, access, redirects.files)
     manifest = Manifest(settings.name, access.actor.name, options.drafts, base, commit=options.commit)
     paths = contents.paths()
     with opened(target, manifest, force=options.force) as folder, bar("Exporting") as progress:
@@ -79,7 +88,8 @@ def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
             with open_source(file) as source:
                 folder.copy(path, "/" + quote(path), source)
         tally = folder.finish()
-    return Done(_count_documents(contents), len(uploads), unscaled, _left_out_types(contents), tally)
+    documents, left_out = _count_documents(contents), _left_out_types(contents)
+    return Done(documents, len(uploads), unscaled, left_out, tally, redirects.left, redirects.problems)
 
 
 def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress) -> set[str]:

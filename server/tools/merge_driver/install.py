@@ -142,16 +142,15 @@ def _driver(*options: str) -> str:
     # If Bifolio can't be started, git would keep our side without conflict markers. In this case, merge by
     # line.
     command = " ".join(shlex.quote(word) for word in _command()).replace("%", "%%")
-    run = " ".join([command, "merge-driver", "run", *options, "--", "%O %A %B %L %P %S %X %Y"])
+    run = " ".join([command, *options, "--", "%O %A %B %L %P %S %X %Y"])
     lines = "git merge-file -q --marker-size=%L -L ours -L base -L theirs %A %O %B"
     return f"{run} && exit 0; grep -q '^<\\{{%L\\}}' %A && exit 1; {lines} || exit 1"
 
 
 def _command() -> list[str]:
-    # The path is absolute, because graphical programs often have a different PATH.
-    script = Path(sys.executable).with_name("bifolio")
-    # -P prevents imports from the working tree.
-    return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "server"]
+    # The paths are absolute, because graphical programs often have a different PATH. -P prevents imports
+    # from the working tree, and -S saves the time to look for installed packages.
+    return [sys.executable, "-S", "-P", str(Path(__file__).with_name("start.py"))]
 
 
 def _config(root: Path, key: str) -> str | None:

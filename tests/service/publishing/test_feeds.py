@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from server.service.publishing.xml import HEAD, element, parent
 from tests.conftest import MakeApi
 from tests.service.publishing.sites import FILES, SECRETS, SETTINGS
-from tests.sites import Api
+from tests.sites import STRING, Api, collection
 
 EXTENSIONS = ("rss", "atom", "json")
 READERS = {
@@ -86,6 +86,27 @@ def test_a_feed_contains_what_its_settings_say(api: Api) -> None:
     assert red["title"] == "Ferry"
     assert "summary" not in red
     assert {item["language"] for item in items(api, "everything")} == {"en", "fr"}
+
+
+def test_a_list_of_names_is_the_authors(make_api: MakeApi) -> None:
+    page = collection("page", {"heading": STRING, "authors": {"type": "array"}})
+    api = make_api({**FILES, **page, "content/pages/about/us.yaml": "heading: Us\nauthors: [Ann, Bo]\n"})
+    item = next(item for item in items(api, "everything") if item["url"].endswith("/about/us"))
+    assert item["authors"] == [{"name": "Ann"}, {"name": "Bo"}]
+
+
+def test_mdx_has_no_javascript(make_api: MakeApi) -> None:
+    text = (
+        "---\nslug: x\n---\nimport A from 'a';\nimport {\n  B,\n} from 'b';\n\nOne <Card>two</Card>\n\n"
+        "```js\nimport x from 'y';\n```\n\nexport const c = 1;\n\nimported goods\n"
+    )
+    schema = collection("article", {"slug": "uid", "body": "richtext"}, files=["posts/{name}.mdx"])
+    settings = SETTINGS[: SETTINGS.index("feeds:")] + "feeds: {news: {type: article}}\n"
+    api = make_api({**schema, "site.yaml": settings, "posts/x.mdx": text})
+    [item] = items(api, "news")
+    assert item["content_html"] == (
+        "<p>One two</p>\n<pre><code>import x from 'y';\n</code></pre>\n<p>imported goods</p>"
+    )
 
 
 def test_an_id_stays_the_same_when_the_slug_changes(api: Api) -> None:

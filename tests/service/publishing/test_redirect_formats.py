@@ -176,6 +176,16 @@ def test_netlify_gets_one_rule_per_line() -> None:
         assert not set(source + target.removeprefix("https://")) & set("*:#\"'"), line
 
 
+def test_cloudflare_pages_gets_each_path_with_and_without_a_slash() -> None:
+    long = redirect("/" + "x" * 990)
+    text, left = written("cloudflare-pages", [*REDIRECTS, long])
+    lines = text.splitlines()
+    assert [one for one in left if "?" not in one.source] == [long]
+    assert len(lines) == 2 * (len(REDIRECTS) + 1 - len(left))
+    assert lines[lines.index("/plain /new 301") + 1] == "/plain/ /new 301"
+    assert all(len(line.split(" ")) == 3 for line in lines)
+
+
 def test_cloudflare_gets_rows_without_query_strings() -> None:
     text, left = written("cloudflare")
     rows = list(csv.reader(io.StringIO(text)))
@@ -203,5 +213,6 @@ def test_no_alias_adds_a_rule(aliases: list[str], name: str) -> None:
     rules = [line for line in rules if not line.startswith("RewriteCond")]
     paths = {one.source.partition("?")[0] for one in unique if one not in left}
     roots = "/" in paths
-    expected = 2 * len(paths) - roots if name == "nginx" else len(unique) - len(left)
+    doubled = 2 * len(paths) - roots if name in ("nginx", "cloudflare-pages") else 0
+    expected = doubled or len(unique) - len(left)
     assert len(rules) == expected

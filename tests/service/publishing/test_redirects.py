@@ -181,6 +181,14 @@ def test_aliases_are_absolute_or_relative_to_the_folder(root: Path) -> None:
     )
 
 
+def test_zolas_paths_and_aliases_are_relative_to_the_root(root: Path) -> None:
+    settings = SETTINGS.replace("{slug}", "{+slug}", 1) + "redirects: {aliases: root}\n"
+    text = article("/2024/05/fog/", more="aliases: [2024/fog.html, /x]\n")
+    write(root, {"site.yaml": settings, "content/articles/fog.md": text})
+    target = "/articles/2024/05/fog"
+    assert redirects(root) == {"/2024/fog.html": target, "/x": target, "/articles/fog": target}
+
+
 def test_aliases_are_not_unknown_keys(root: Path) -> None:
     text = "aliases: [/old]\nredirect_from: /x\ntitle: F\nslug: ferry\n"
     change(root, "content/articles/ferry.yaml", text)

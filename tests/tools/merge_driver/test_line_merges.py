@@ -76,7 +76,7 @@ def test_the_result_is_that_of_git(tmp_path: Path, name: str) -> None:
 def test_without_bifolio_lines_are_merged(tmp_path: Path, command: str) -> None:
     create(tmp_path, {**SITE, PATH: BASE})
     driver = run_git(tmp_path, "config", "merge.bifolio.driver").strip()
-    run_git(tmp_path, "config", "merge.bifolio.driver", f"{command} {driver[driver.index('merge-driver') :]}")
+    run_git(tmp_path, "config", "merge.bifolio.driver", f"{command} {driver[driver.index('-- ') :]}")
     diverge(tmp_path, {PATH: BASE.replace("'One'", "Two")}, {PATH: BASE.replace("Third", "3")})
     run_git(tmp_path, "merge", "-q", "next")
     assert (tmp_path / PATH).read_text() == BASE.replace("'One'", "Two").replace("Third", "3")
@@ -85,7 +85,7 @@ def test_without_bifolio_lines_are_merged(tmp_path: Path, command: str) -> None:
 def test_without_bifolio_a_conflict_has_markers(tmp_path: Path) -> None:
     create(tmp_path, {**SITE, PATH: BASE})
     driver = run_git(tmp_path, "config", "merge.bifolio.driver").strip()
-    run_git(tmp_path, "config", "merge.bifolio.driver", f"/nowhere {driver[driver.index('merge-driver') :]}")
+    run_git(tmp_path, "config", "merge.bifolio.driver", f"/nowhere {driver[driver.index('-- ') :]}")
     diverge(tmp_path, {PATH: BASE.replace("'One'", "Two")}, {PATH: BASE.replace("'One'", "Three")})
     run_git(tmp_path, "merge", "-q", "next", status=1)
     text = (tmp_path / PATH).read_text()
