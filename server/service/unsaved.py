@@ -83,8 +83,8 @@ def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Pl
 
 
 def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return all renames, including those of files that move together with a document, such as the files in
-    its folder.
+    """Return the new paths, by old path, of files that move together with a document, such as those in its
+    folder.
     """
     top = f"{changeset.root}/"
     known = set(renames)
