@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return an error message ("must match …") if a string does not match a regular expression, or else ""."""
+    """Return a message ("must match …") if a string does not match a regular expression, or else ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:

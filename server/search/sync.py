@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md). It runs in the worker that holds the lock."""
+"""Background job that updates the search index (docs/search.md). Runs in the worker that holds the lock."""
 
 import logging
 import threading

@@ -59,7 +59,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text of each block in a value in the `blocks` format, including the descriptions of images."""
+    """Yield the text of each block in the `blocks` format, including the descriptions of images."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -104,7 +104,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of an attribute. `kind` is the value's own type, even if it is inside a component."""
+    """One searchable value of an attribute. `kind` is the value's own type, even inside a component."""
 
     attribute: str
     weight: float

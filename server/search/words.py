@@ -53,7 +53,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of the 25 ms that a search takes.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Map each folded letter to all letters that fold to it, for alphabets that have upper case or accents."""
+    """Map each folded letter to all letters that fold to it, for alphabets with upper case or accents."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():

@@ -86,7 +86,7 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after the value of a duplicate key, or 0 if tomllib's error is about something else."""
+    """Return the index after the value of a duplicate key, or 0 if tomllib reports something else."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0

@@ -159,7 +159,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove all but the last value of each of these duplicate keys, including those in nested mappings."""
+        """Remove all but the last value of each of these duplicate keys, also in nested mappings."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
