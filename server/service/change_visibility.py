@@ -42,8 +42,7 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor is allowed to see all of a commit's changes under the schema at that time.
-        """
+        """Return whether the actor is allowed to see all of a commit's changes under its schema."""
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
@@ -53,8 +52,7 @@ class ChangeFilter:
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return the layouts before and after a commit, which determine the document that each file contains.
-        """
+        """Return the layouts before and after a commit, which say what document each file contains."""
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)

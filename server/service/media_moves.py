@@ -140,8 +140,7 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file uploaded to the bucket. `found` is the signature of the file on disk, or None if there is none.
-    """
+    """A file uploaded to the bucket. `found` is the signature of the local file, or None if there is none."""
 
     document: Document
     stored: StoredFile

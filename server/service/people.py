@@ -150,8 +150,7 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if users change their email address on a site where addresses must be confirmed.
-    """
+    """Raise ApplicationError if a user changes their email address where addresses must be confirmed."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -206,8 +205,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the field `role`. `role` is the existing role to which `value` refers, or None.
-    """
+    """Return the mistakes in the field `role`. `role` is the existing role that `value` names, or None."""
     if not isinstance(value, dict):
         if role is not None:
             return []

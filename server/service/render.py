@@ -182,8 +182,7 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes populated documents, or only one without `many`.
-        """
+        """Return a function that filters, sorts and writes populated documents (only one without `many`)."""
         if morph and self._wraps:  # In Strapi 4, documents are not wrapped in a relation to multiple types.
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {

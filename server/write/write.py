@@ -93,8 +93,7 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if the document doesn't exist in any locale.
-        """
+        """Change a version of a document. Raises NotFoundError if it doesn't exist in any locale."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft

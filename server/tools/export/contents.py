@@ -1,4 +1,4 @@
-"""Responses in an export: content types, media library and named queries."""
+"""The responses in an export: content types, the media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,25 +38,27 @@ from server.tools.export.response import Response
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # for all locales except the default
+LOCALES = "locale"  # top folder for all locales except the default
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Actor and status of an export. With `drafts`, drafts are preferred if the actor can read them."""
+    """Actor and status for an export. With `drafts`, documents are exported as drafts where the actor is
+    allowed to read them.
+    """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests, or {} for published versions."""
+        """Return the parameter `status` for requests, or {} to request published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Documents of a content type in one locale, with the query for them."""
+    """Request for the documents of a content type in one locale."""
 
     access: Access
     view: View
@@ -80,7 +82,7 @@ class ListRequest:
 
     @property
     def paths(self) -> Iterator[str]:
-        """Paths of the exported files."""
+        """The paths of the exported files."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -148,7 +150,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # even if the setting forbids this together with pagination
+    # The export populates its lists even if the setting forbids this together with pagination.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
@@ -165,7 +167,7 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
 
 # --- contents -------------------------------------------------------------------------------------
 
-QUERIES = "queries"  # for named queries
+QUERIES = "queries"  # folder for named queries
 FILES = "/api/upload/files"
 
 
@@ -185,12 +187,12 @@ class SiteExport:
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """Responses for the setting `export.queries`."""
+        """The responses to the queries in the setting `export.queries`."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """Media files that the actor is allowed to list."""
+        """The media files that the actor is allowed to list."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -198,7 +200,7 @@ class SiteExport:
 
     @cached_property
     def published(self) -> Sequence[Response]:
-        # the same for all roles
+        # They are the same for all roles.
         return list(publications(PublicSite(self.state)))
 
     def paths(self) -> list[str]:
@@ -274,8 +276,8 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 # --- uploads --------------------------------------------------------------------------------------
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
-Source = str | StoredObject  # path in the site, or object in its bucket
-_BATCH_IMAGES = 100  # images to resize before the state is updated
+Source = str | StoredObject  # path of a file in the site, or object in the site's bucket
+_BATCH_IMAGES = 100  # number of images to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
@@ -291,7 +293,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with media file URLs that start with `base`."""
+    """Return a copy of the state in which the URLs of media files start with `base`."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -304,7 +306,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield possible paths of the media files that a response refers to."""
+    """Yield strings in a response that could be the paths of media files."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -313,7 +315,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map upload paths, including those of resized images, to their sources."""
+    """Map upload paths to their sources, adding the resized images of each file."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:

@@ -1,4 +1,4 @@
-"""Export folder, in which files are replaced atomically and only if they have changed.
+"""The export folder. Files in it are replaced atomically, and only if they have changed.
 
 Only files listed in the manifest are overwritten or removed, and symbolic links are never followed.
 """
@@ -25,15 +25,17 @@ from server.tools.export.response import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-# directly inside an export
+# names of folders at the top of an export
 TOP_FOLDERS = ("api", "feeds", "locale", "queries", "uploads")
-TOP_FILE = re.compile(r"sitemap(-[1-9][0-9]{0,4})?\.xml")  # the only other files there
+TOP_FILE = re.compile(r"sitemap(-[1-9][0-9]{0,4})?\.xml")  # the only other files at the top of an export
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file. Its SHA-256 hash is "" if the export was interrupted."""
+    """One exported file. Its SHA-256 hash is "" if the export was interrupted before the file was
+    complete.
+    """
 
     request: str = ""
     size: int = 0
@@ -42,7 +44,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Exported files by path, and the options of the export.
+    """The exported files by path, and the options of the export.
 
     `commit` is "" for the current state.
     """
@@ -123,7 +125,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of written, unchanged and removed files, and the export's size in bytes."""
+    """The numbers of written, unchanged and removed files, and the export's size in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -139,7 +141,7 @@ class Folder:
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        # Incomplete files are on the same file system, so they can be renamed into place.
+        # Incomplete files are kept on the same file system, so that they can be renamed into place.
         self._stage = stage / "file"
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
@@ -198,7 +200,7 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove files that are no longer exported, and empty folders."""
+        """Remove files that are no longer exported, and folders that are then empty."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -234,7 +236,7 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a parent is a symbolic link, or a file that no export created."""
+        """Raise SetupError if a parent of the path is a symbolic link, or a file that no export created."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -310,7 +312,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if a path can't be stored."""
+    """Raise SetupError if the file system can't store a file with this path."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -323,7 +325,7 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".bifolio-export-"  # folder with incomplete files
+_STAGE = ".bifolio-export-"  # prefix of the folder for incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
@@ -343,11 +345,11 @@ def check_target(target: Path, site: Site) -> None:
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """Context manager that locks and yields the export folder, and creates it if needed.
 
-    Raises SetupError if the folder has other contents, or an export for a different role.
+    Raises SetupError if the folder contains anything but an export, or an export for a different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # of an export that was killed
+        for left in root.glob(f"{_STAGE}*"):  # folders left behind by exports that were killed
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)
@@ -359,7 +361,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # The error names a temporary file.
+        if _STAGE in path:  # The error refers to a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix the problem, then export again") from error

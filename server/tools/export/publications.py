@@ -26,5 +26,5 @@ def publications(site: PublicSite) -> Iterator[Response]:
     try:
         for path, text in sitemaps(site).items():
             yield Response(path, f"/{path}", text.encode())
-    except NotFoundError:  # no public URLs
+    except NotFoundError:  # The site has no public URLs.
         return

@@ -44,8 +44,8 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    `unscaled` counts images that could not be resized. `left_out` lists types that the role is not allowed to
-    read.
+    `unscaled` is the number of images that could not be resized. `left_out` lists the content types that the
+    role is not allowed to read.
     """
 
     documents: Mapping[str, int]
@@ -56,7 +56,9 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a site to the folder `target`. Raises SetupError, usually before anything is written."""
+    """Export a site to the folder `target`. If this raises SetupError, usually nothing has been written
+    yet.
+    """
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
@@ -94,7 +96,7 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    # A document in more than one locale counts once.
+    # A document with more than one locale is counted once.
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
