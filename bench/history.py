@@ -54,7 +54,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Add commits by several authors, and return their ids, oldest first."""
+    """Add commits by multiple authors, and return the commits' ids, oldest first."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):

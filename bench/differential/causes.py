@@ -20,7 +20,7 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """A difference that several responses share, with its areas and its shortest example."""
+    """A difference that multiple responses share, with the areas where it occurs and its shortest example."""
 
     shape: str
     example: Example

@@ -24,7 +24,9 @@ Grants = Mapping[str, list[str]]  # a token's permissions (with Bifolio's names)
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Return two tokens with limited permissions. One allows only reading, and the other writing, too."""
+    """Return two tokens with limited permissions. The first allows only reading; the second also allows
+    writing.
+    """
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))

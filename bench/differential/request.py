@@ -25,7 +25,9 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is JSON, unless `kind` is another content type. `files` are sent in a form."""
+    """One request. `body` is JSON, unless `kind` specifies a different content type. `files` are sent in a
+    form.
+    """
 
     method: str
     path: str

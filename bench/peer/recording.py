@@ -1,4 +1,4 @@
-"""Recorded responses of another server, and a server that plays them back."""
+"""Recorded responses from one server, and a server that plays them back."""
 # A response is found by its request and conversation. Unknown requests get the status 599. Repeated requests
 # get their responses in the recorded order, and then the last response again.
 

@@ -153,7 +153,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # already reported as an error in the other content type's schema file
+        return  # This has already been reported as an error in the other content type's schema file.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"

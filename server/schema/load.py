@@ -347,7 +347,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (bool, str): "true, or text that says what to use instead",
 }
 
-# attribute types for the custom fields of Strapi plugins; others have the type `json`
+# attribute types for the custom fields of Strapi plugins; fields that are not listed have the type `json`
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",

@@ -102,7 +102,7 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    # for callers who are allowed to change the document; all others get `tag_of_bytes`
+    # tag for callers who are allowed to change the document; other callers get `tag_of_bytes`
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 

@@ -34,8 +34,8 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` select a locale and status. `others` are further schemas: Attributes that are private in one of
-    them stay hidden.
+    `params` select a locale and status. `others` are further schemas whose private attributes must also stay
+    hidden.
     """
 
     caller: Caller

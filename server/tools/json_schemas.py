@@ -163,7 +163,7 @@ class _Writer:
         for name, attribute in type_.attributes.items():
             description = " ".join(describe_attribute(attribute))
             if name == type_.other_keys:
-                continue  # This key belongs to the other keys.
+                continue  # In a file, a key with this name counts as one of the other keys.
             if self.format == "front-matter" and name == type_.body:
                 text = f"{description} The text below the front matter takes precedence over this key."
                 yield name, {"description": text}

@@ -19,8 +19,7 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Hash the passwords in request bodies.
 
-    Raises ValidationError if they contain too many, and BusyError if too many others are being hashed
-    already.
+    Raises ValidationError if they contain too many, and BusyError if the server is too busy hashing.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:

@@ -1,6 +1,4 @@
-"""Merging of a change with those that others have made since the client's version
-(`documents.three_way_merge`).
-"""
+"""Merging of a change with changes made since the client read the document (`documents.three_way_merge`)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
