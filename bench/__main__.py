@@ -66,16 +66,16 @@ from tests.signals import restore_in_children
 
 SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
 ATTACKED_ARTICLES, ATTACKED_COMMITS = scaled(5000, 60), scaled(4000, 40)
-WORST = scaled(10_000, 50)  # articles in the site for costly queries
+WORST = scaled(10_000, 50)  # number of articles in the site for costly queries
 TO_COMPARE = (
     scaled(1000, 50),
     scaled(15_000, 60),
-)  # articles in the smaller sites
+)  # numbers of articles in the smaller sites
 LARGE = scaled(150_000, 70)
 MIGRATED = scaled(10_000, 50)
 PUBLISHED = scaled(10_000, 50)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
-KEPT = Path("build/bench.json")  # input of `python -m bench.figures`
+KEPT = Path("build/bench.json")  # results, which are the input of `python -m bench.figures`
 CHOICES = (
     "bifolio",
     "servers",

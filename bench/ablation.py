@@ -1,4 +1,4 @@
-"""Processor time for a read with and without each optimisation, in alternating rounds and without a
+"""Processor time of reads with and without each optimisation, measured in alternating rounds and without a
 network.
 """
 
@@ -79,7 +79,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    # Serves the reads if the optimisation is disabled.
+    # This serves the reads while the optimisation is disabled.
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:

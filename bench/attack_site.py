@@ -46,7 +46,7 @@ class AttackSite:
 
 
 def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
-    """Create the site, with other pictures in the first commits than in the last ones."""
+    """Create the site. Its pictures differ between the first and the last commits."""
     sizes = make_site(root, articles)
     (root / "site.yaml").write_text(_SETTINGS)
     _replace_pictures(root, "first")

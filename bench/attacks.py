@@ -17,7 +17,8 @@ from bench.sites import WORDS, article_id
 
 CONNECTIONS = scaled(48, 4)  # number of connections in one attack
 STREAMS = scaled(2000, 8)
-STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")  # the limit is 500 streams per client
+# Multiple addresses are needed, because the limit is 500 streams per client.
+STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")
 _TIMEOUT_S = 60.0
 
 
@@ -36,7 +37,7 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections. `make` returns the request with a number."""
+    """Requests that one client sends on many connections. `make` returns the request for a given number."""
 
     name: str
     make: Make
@@ -58,7 +59,9 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
 
 
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack the server for some seconds, and count the statuses. 0 is a broken connection."""
+    """Attack the server for `seconds` seconds, and count the response statuses. Status 0 stands for a broken
+    connection.
+    """
     if attack.opens_streams:
         return _run_streams(port, seconds)
     if not attack.reads:
@@ -85,7 +88,7 @@ def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int)
 
 
 def _run_streams(port: int, seconds: float) -> "Counter[int]":
-    # Half of the clients never read from their stream.
+    # Half of the clients never read from their streams.
     end, opened, statuses = time.monotonic() + seconds, list[socket.socket](), Counter[int]()
     for number in range(STREAMS):
         source = (STREAM_HOSTS[number % len(STREAM_HOSTS)], 0)
@@ -118,7 +121,7 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
 
 
 def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    # Responses are read only at the end, and only their status.
+    # Responses are read only at the end, and only up to their status.
     opened, statuses = list[socket.socket](), Counter[int]()
     for number in range(attack.connections):
         client = socket.create_connection((HOST, port), timeout=_TIMEOUT_S)
@@ -141,7 +144,7 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a function that makes read requests, each of them different."""
+    """Return a function that makes read requests, each of which is different."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))

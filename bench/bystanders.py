@@ -25,7 +25,7 @@ SOURCE = "127.0.0.2"  # IP address of the other clients
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
-_SMOKE_STEP = 16  # If BENCH_SHARE is below 1, only every sixteenth attack runs.
+_SMOKE_STEP = 16  # If BENCH_SHARE is below 1, only every sixteenth attack is run.
 KEPT_COMMITS = 3  # past commits that the other clients read
 
 
@@ -53,7 +53,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """Latencies of one kind of request in seconds, and its failures by status."""
+    """The latencies of one kind of request in seconds, and the number of its failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -66,7 +66,7 @@ class Outcome:
     attack: Attack
     quiet: dict[str, Taken]
     attacked: dict[str, Taken]
-    memory: tuple[int, int]  # before the attack, and the maximum during it
+    memory: tuple[int, int]  # memory before the attack, and the maximum during it
     disk: int  # growth of the site on disk, in bytes
     statuses: "Counter[int]"
 
@@ -111,7 +111,8 @@ def _p50_p99(taken: Taken) -> tuple[float, float]:
 def _measure(site: AttackSite, attack: Attack) -> Outcome:
     with bifolio(site.root, workers=2) as serving:
         _wait_for_index(serving)
-        # Warm-up: both workers import late modules and load the states of past commits.
+        # As a warm-up, both workers import modules that are loaded on first use, and load the states of past
+        # commits.
         for number in range(KEPT_COMMITS * 6):
             for make in KINDS.values():
                 request = make(site, number)
@@ -144,8 +145,8 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Run an attack. Return the latencies of the other clients, the statuses for the attacker, and the peak
-    memory in bytes.
+    """Run an attack. Return the latencies of the other clients, the statuses that the attacker received, and
+    the peak memory in bytes.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()

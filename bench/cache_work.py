@@ -1,4 +1,4 @@
-"""The work for which `bench.caches` measures caches, in one process and without a network."""
+"""The work during which `bench.caches` measures caches. It is done in one process, without a network."""
 
 import json
 import random
@@ -45,7 +45,7 @@ PEOPLE = scaled(50, 3)
 POSTS = scaled(1000, 5)
 PICTURES = 10
 PUSHES = scaled(10)
-ENCODINGS = "gzip, deflate, br, zstd"  # in the form in which browsers send it
+ENCODINGS = "gzip, deflate, br, zstd"  # the header `Accept-Encoding`, as browsers send it
 During = Callable[[str, int], AbstractContextManager[None]]
 _numbers = counting()
 
@@ -93,7 +93,7 @@ class Client:
         self._entrance.waits_long(environ)
 
     def read(self, *targets: str) -> None:
-        # The number makes each request different.
+        # The appended number makes each request different.
         for target in targets:
             self.send("GET", f"{target}{'&' if '?' in target else '?'}unlike={next(_numbers)}")
 
@@ -138,7 +138,7 @@ def _open(root: Path) -> OpenSite:
 
 
 def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """Send each kind of read, different requests first and then repeated ones."""
+    """Send each kind of read request: first different requests, and then repeated ones."""
     for who, token in (("", ""), (" with a token", writing_token(opened.site.root))):
         client = Client(opened, token)
         for case in cases(sizes):
@@ -203,7 +203,7 @@ def _writes(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _events(opened: OpenSite, during: During) -> None:
-    """Read the event log with many streams and clients, and send presence information."""
+    """Read the event log for many streams and clients, and send presence information."""
     client = Client(opened, writing_token(opened.site.root))
     with during("the log of events", WRITES):
         client.repeat("/events?limit=50", WRITES)
@@ -274,7 +274,7 @@ def _pages(opened: OpenSite, during: During) -> None:
 
 
 def _search(opened: OpenSite, folder: Path, during: During) -> None:
-    # A server builds the index in a separate process.
+    # The index is built here in this process, whereas a server builds it in a separate one.
     state = opened.site.state
     folder.mkdir()
     articles = state.snapshot.tables["api::article.article"].versions.values()
@@ -314,7 +314,7 @@ def _check(root: Path, during: During) -> None:
 
 
 def _make_posts(root: Path) -> None:
-    """Create posts in TOML with two attributes in the file name, and one with a pattern."""
+    """Create posts in TOML. Two of their attributes are in the file name, and one has a pattern."""
     write_types(root)
     attributes = {
         "title": {"type": "string"},

@@ -20,9 +20,9 @@ from typing import Any
 
 from bench.tables import count, show
 
-# With fewer misses, the last one is repeated: most are first calls, which are slow.
+# If there were fewer misses, the last one is repeated, because most of them were first calls, which are slow.
 FEW_MISSES = 20
-# Shorter misses are rarely interrupted, so wall time is used.
+# For shorter misses, wall time is used, because they are rarely interrupted.
 LONG_S = 0.0005
 TIMED_S = 0.02  # how long to repeat a hit or miss
 _real_lru_cache = functools.lru_cache
@@ -84,7 +84,7 @@ class Use:
 
     @property
     def share(self) -> float:
-        # of the time without the cache
+        # as a share of the time that the work would take without the cache
         return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
 
 
@@ -101,7 +101,9 @@ class Probes:
 
     @contextmanager
     def during(self, work: str, items: int) -> Iterator[None]:
-        """Context manager: attribute calls and misses to one kind of work on `items` items."""
+        """Context manager: count the calls and misses in its block as part of one kind of work on `items`
+        items.
+        """
         before = {name: probe.totals() for name, probe in self.by_name.items()}
         began = _used_s()
         yield
@@ -194,7 +196,7 @@ class Probes:
         fragments.of = watched_of
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
-        """Measure a function that caches, with the function that it calls for a miss."""
+        """Measure a function that has a cache, and the function that it calls for a miss."""
         looks, computes = getattr(module, look_up), getattr(module, compute)
         probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
 
@@ -226,7 +228,9 @@ class Probes:
 
 
 class _Watch:
-    """Stopwatch. Long durations are processor time, which does not depend on the load."""
+    """Stopwatch. Long durations are measured in processor time, which does not depend on the load of the
+    machine.
+    """
 
     def __init__(self) -> None:
         self._used_s, self._began = _used_s(), perf_counter()
@@ -244,13 +248,15 @@ _ITEM = _Item()
 
 
 def measure(folder: Path, *, full: bool) -> None:
-    # The process must not have imported the server.
+    # A new process is used, because the server must not have been imported yet.
     command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
     subprocess.run(command, check=True)
 
 
 def main() -> None:
-    """Print how much time each cache saves, in the work where it saves most or, with `--full`, in all."""
+    """Print how much time each cache saves in the kind of work where it saves most or, with `--full`, in
+    every kind.
+    """
     probes = Probes()
     probes.install()
     import_module("bench.cache_work").run(Path(sys.argv[1]), probes.during)

@@ -1,6 +1,6 @@
 """Benchmark of `bifolio check`, and of `bifolio check --changed main` on a branch."""
-# Each run is a process, as in a pre-commit hook. The commands alternate, so the ratio is reliable on a busy
-# machine.
+# Each run is a new process, as in a pre-commit hook. The commands alternate, so the ratio is reliable even on
+# a busy machine.
 
 import os
 import resource

@@ -1,4 +1,4 @@
-"""Duration of the first read of each document, before anything was rendered."""
+"""Duration of the first read of each document, before any of it has been rendered."""
 
 import time
 from collections.abc import Sequence
@@ -13,21 +13,21 @@ from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
 
-# of each kind; their documents all fit into the caches
+# number of requests of each kind, whose documents all fit into the caches
 REQUESTS = scaled(60)
 KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
 _numbers = counting()
 
 
 def measure(root: Path, sizes: Sizes) -> None:
-    """Print the duration of reads of documents that were never rendered, were rendered before, or have just
+    """Print how long it takes to read documents that were never rendered, were rendered before, or have just
     changed.
     """
     rows = []
     for case in cases(sizes):
         if case.name in KINDS:
             with bifolio(root, workers=1) as serving:
-                # warm-up: load everything that the first request needs
+                # This warm-up request loads everything that a first request needs.
                 fetch(connection := serving.connect(), "/api/tags?")
                 connection.close()
                 paths = case.paths[:REQUESTS]

@@ -27,7 +27,7 @@ Turns = dict[str, list[Result]]
 
 
 def measure(folder: Path, rounds: int) -> None:
-    """Measure all available servers in alternating turns."""
+    """Measure all available servers in alternation."""
     root = folder / "site"
     root.mkdir()
     make_site(root, ARTICLES)
@@ -47,7 +47,9 @@ def measure(folder: Path, rounds: int) -> None:
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:
-    """Install servers in a temporary environment, and return the folder of packages."""
+    """Install missing servers in a temporary environment, and return the folder of their packages (or
+    None).
+    """
     if not missing:
         return None
     home = folder / "servers"

@@ -21,7 +21,7 @@ from server.api.serving.http_server import most_connections
 STREAMS, WORKERS = scaled(2000), 2
 BATCH = 100  # clients that connect at the same time
 EDITS = scaled(21)
-SECONDS = scaled_seconds(5)  # seconds of reads in each turn
+SECONDS = scaled_seconds(5)  # duration of the reads in each turn, in seconds
 _REQUEST = f"GET /events HTTP/1.1\r\nHost: {HOST}\r\nAccept: text/event-stream\r\n\r\n".encode()
 _EDITED = ", an edit each second"
 _KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREAMS:,} streams{_EDITED}")
@@ -86,7 +86,7 @@ class Crowd:
 
 def measure(root: Path, articles: int, rounds: int) -> None:
     """Print the memory and delay of event streams, and their effect on reads."""
-    most_connections()  # this process needs as many open files
+    most_connections()  # This process needs one open file for each stream.
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
     found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}
@@ -174,7 +174,7 @@ def server_memory(serving: Serving) -> int:
     while below:
         pid = below.pop()
         found.add(pid)
-        with suppress(FileNotFoundError, ProcessLookupError):  # The process, such as git, has just ended.
+        with suppress(FileNotFoundError, ProcessLookupError):  # A process, such as git, may have just ended.
             for listed in Path(f"/proc/{pid}/task").glob("*/children"):
                 below.extend(map(int, listed.read_text().split()))
     return sum(_pss(pid) for pid in found)

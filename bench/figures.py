@@ -57,7 +57,7 @@ def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 
 def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a line chart of durations by size of the site, with logarithmic scales."""
+    """Return a line chart of durations by the size of the site, with logarithmic scales."""
     title = "Growth: median latency of new requests, in ms, by articles"
     sizes = sorted({int(n) for found in grown.values() for n in found})
     values = [value for found in grown.values() for value in found.values()]

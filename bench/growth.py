@@ -13,11 +13,11 @@ from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = scaled(60)  # of each kind, after a warm-up request
-_OFTEN = 7919  # a prime number, to spread the requests over the site
+REQUESTS = scaled(60)  # number of requests of each kind, after a warm-up request
+_OFTEN = 7919  # a prime number, which spreads the requests over the site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
-# Requests by row of the table: the path of a document, or the parameters for a list.
+# The request for each row of the table: the path of a document, or the parameters for a list.
 KINDS: Mapping[str, Ask] = {
     "one document by its id": lambda s, i: f"/api/articles/{article_id(i * _OFTEN % s.articles)}?",
     "a page of 25": lambda s, i: {"pagination[page]": str(1 + i * _OFTEN % (s.articles // 25))},
@@ -60,7 +60,7 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
 
 
 def _far(sizes: Sizes, i: int, sort: str) -> Mapping[str, str]:
-    # Four fifths of the way through a sorted list.
+    # This page is four fifths of the way through a sorted list.
     pages = max(1, sizes.articles // 100)
     return {
         "sort": sort,

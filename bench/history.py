@@ -1,5 +1,6 @@
 """Benchmark of the git history: writes with commits, past states, versions and branches."""
-# Every commit changes two articles; every tenth one also the first article, which gets hundreds of versions.
+# Every commit changes two articles. Every tenth commit also changes the first article, which gets hundreds of
+# versions.
 
 import json
 import shutil
@@ -21,7 +22,7 @@ from bench.writing import writing_token
 ARTICLES, COMMITS = scaled(2500, 50), scaled(5000, 60)
 OFTEN = 10  # every tenth commit also changes the first article
 AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
-FIRST = 1_710_000_000  # seconds; one commit per hour follows
+FIRST = 1_710_000_000  # Unix time of the first commit; one commit per hour follows
 WRITES, READS = scaled(40), scaled(12)
 BRANCH = "next"
 LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
@@ -40,7 +41,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
     for mode, site in sites.items():
         if site != first:
             shutil.copytree(first, site)
-            git(site, "status")  # Update git's index for the copied files.
+            git(site, "status")  # This updates git's index for the copied files.
         with (site / "site.yaml").open("a") as settings:
             settings.write(f"\n{MODES[mode]}\n")
         git(site, "commit", "--quiet", "--all", "--message", "settings", when=_when(commits))
@@ -53,7 +54,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Add commits by several authors, and return their ids, oldest first."""
+    """Add commits by multiple authors, and return the commits' ids, oldest first."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):
@@ -94,7 +95,7 @@ def _edited(text: str, number: int) -> str:
 
 
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
-    """Measure reads of the history, after a cold start and later."""
+    """Measure reads of the history, first after a cold start and then again later."""
     token = writing_token(root)
     shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
@@ -141,9 +142,9 @@ def _command(root: Path, more: list[str]) -> float:
 
 
 def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
-    """Measure writes with and without commits, in alternating turns."""
+    """Measure writes with and without commits, in alternation."""
     taken: dict[str, list[float]] = {}
-    half = articles // 2  # The articles next to this one change only on the branch.
+    half = articles // 2  # The articles after this one change only on the branch.
     with ExitStack() as opened:
         clients = {
             mode: Client(opened.enter_context(bifolio(root, workers=1)), writing_token(root))

@@ -1,5 +1,5 @@
 """Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`."""
-# One process with four threads, and no access log.
+# Each server runs as one process with four threads, and without an access log.
 
 import logging
 import multiprocessing
@@ -26,7 +26,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def empty_app(answers: Mapping[str, bytes]) -> App:
-    """Return an app that looks up recorded responses, ignoring `&n=` and what follows."""
+    """Return an app that looks up recorded responses by URL, ignoring `&n=` and everything after it."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         query = environ.get("QUERY_STRING", "").partition("&n=")[0]
@@ -60,7 +60,7 @@ def run_granian(app: App, port: int) -> None:
 
 
 def run_waitress(app: App, port: int) -> None:
-    # waitress would log every request that waits
+    # By default, waitress logs every request that has to wait.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     import_module("waitress").serve(app, host=HOST, port=port, threads=THREADS, _quiet=True)
 

@@ -14,7 +14,7 @@ from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
 EDITS = scaled(41)
-CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # how many files are different on the other branch
+CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # numbers of files that are different on the other branch
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 
@@ -38,7 +38,7 @@ def print_table(rows: list[list[str]]) -> None:
 
 
 def _edit(serving: Serving, root: Path, i: int, write: Callable[[Path, str], None]) -> float:
-    """Return the seconds from an edit until a response contains it."""
+    """Return how many seconds it takes until a response contains an edit."""
     title = f"Edited {i} by {write.__name__}"
     path = root / article_path(i)
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -108,7 +108,7 @@ def _make_branch(root: Path, changed: int) -> None:
 def _poll(
     serving: Serving, path: str, arrived: Callable[[dict[str, dict[str, dict[str, int]]]], bool]
 ) -> None:
-    """Repeat a request until `arrived` accepts the response. Raises RuntimeError on timeout."""
+    """Repeat a request until `arrived` accepts the response. Raises RuntimeError after a timeout."""
     connection = serving.connect()
     deadline = time.monotonic() + WAIT_S
     while not arrived(json.loads(fetch(connection, path))):

@@ -13,7 +13,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # not more than Bifolio's threads, so no request waits in a queue
+CONNECTIONS = 4  # no more than Bifolio has threads, so that no request waits in a queue
 LONGEST_RUN_S = 60.0
 
 _SCRIPT = """
@@ -58,11 +58,11 @@ def generator() -> str:
 def run(
     serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Send requests for some seconds. Each `turn` starts at another place in the list."""
+    """Send requests for `seconds` seconds. Each `turn` starts at a different place in the list."""
     start = turn * 1_000_003
     if shutil.which("wrk"):
         result = None
-        # On a busy machine, wrk may receive no response.
+        # On a busy machine, wrk may not receive any response. The run is then repeated.
         while result is None and seconds <= LONGEST_RUN_S:
             result = _run_wrk(serving.port, requests, seconds, start, connections)
             seconds *= 2
@@ -73,7 +73,7 @@ def run(
 
 
 def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connections: int) -> Result | None:
-    """Send requests with wrk. Returns None without a response in time. Raises RuntimeError."""
+    """Send requests with wrk. Return None if no response arrives in time. Raises RuntimeError."""
     with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         paths, script = Path(folder, "paths"), Path(folder, "requests.lua")
         paths.write_text("\n".join(requests.paths) + "\n")

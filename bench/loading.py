@@ -22,7 +22,7 @@ from server.storage.files import walk
 from server.storage.git.times import read_times
 from server.storage.store import Store
 
-CHUNK = 250  # documents until the other reader's turn
+CHUNK = 250  # number of documents after which it is the other reader's turn
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ _LOG = ["git", "log", "-c", "--no-renames", "-z", "--name-only", "--format=%ct",
 
 
 def print_table(measured: dict[int, list[Step]]) -> None:
-    """Print a table for each size of site, and one of how the rates change."""
+    """Print a table for each size of site, and one that shows how the rates change with the size."""
     first = next(iter(measured.values()))
     for articles, steps in measured.items():
         rows = []
@@ -84,8 +84,8 @@ def _store(root: Path) -> Store:
 
 
 def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:
-    """Read the same files in turns with Bifolio's and a plain reader. Return the seconds of each, and the
-    documents.
+    """Read the same files alternately with Bifolio's reader and a plain reader. Return the seconds that each
+    takes, and the documents.
     """
     ours = plain = 0.0
     documents = []
@@ -103,7 +103,7 @@ def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[floa
 
 
 def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
-    # If a run is slow, it is the only one.
+    # If the first run is slow, it is not repeated.
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 1.5:
         before()

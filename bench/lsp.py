@@ -13,8 +13,8 @@ from tests.lsp.client import Client, language_server
 
 STARTS = scaled(5, 1)
 KEYSTROKES = scaled(300, 10)
-PAUSE_S = 0.05  # between two keystrokes of somebody who types fast
-LONG_PAUSE_S = 1.0  # keystrokes; the server then begins to check the site
+PAUSE_S = 0.05  # pause between two keystrokes of somebody who types fast
+LONG_PAUSE_S = 1.0  # pause after every 20 keystrokes, during which the server begins to check the site
 
 
 def measure(sites: dict[int, Path]) -> None:
@@ -49,7 +49,7 @@ def _percentiles(taken: list[float]) -> tuple[float, float]:
 
 
 def _start(root: Path, articles: int) -> tuple[float, float]:
-    """Return how long a start took, and its processor time, in seconds."""
+    """Return how long it takes to start the server, and how much processor time, in seconds."""
     began = time.perf_counter()
     with language_server(root) as client:
         client.start()
@@ -60,7 +60,7 @@ def _start(root: Path, articles: int) -> tuple[float, float]:
 
 
 def _type(root: Path, articles: int) -> tuple[list[float], list[float], float]:
-    """Return the seconds of each completion and each empty request, and the memory in MB."""
+    """Return the durations of all completions and all empty requests in seconds, and the memory in MB."""
     path = article_path(Sizes(articles).articles // 2)
     before, _, after = (root / path).read_text().partition("related:\n")
     line = before.count("\n") + 1

@@ -22,7 +22,7 @@ from tests.postgres import Postgres, postgres
 
 NOTES = 1000
 WRITING_S = scaled_seconds(5)
-# The name of the row, the machines that write, and the clients of each.
+# name of the row, number of machines that write, and number of clients of each
 WRITERS = (("one client", 1, 1), ("8 clients of one machine", 1, 8), ("6 clients of three machines", 3, 2))
 SHOWN = scaled(60)  # number of writes whose delay is measured
 WAIT_S = 30.0
@@ -58,7 +58,7 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
     database.empty()
     with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         cluster = Cluster(Path(folder), database, push, notes=NOTES)
-        for machine in cluster.machines:  # A push over git:// would be delayed by 40 ms.
+        for machine in cluster.machines:  # Over git://, each push would be delayed by 40 ms.
             git(machine.root, "remote", "set-url", "origin", str(cluster.remote.repository))
         try:
             cluster.start()
@@ -68,7 +68,9 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
 
 
 def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
-    """Return the rows for one value of `git.push`: rates of writes, and their delay elsewhere."""
+    """Return the rows for one value of `git.push`: the rates of writes, and the delay until other machines
+    show them.
+    """
     with _machines(database, push) as cluster:
         rows = [
             [f"`{push}`", name, *_rate(cluster.machines[:machines], clients)]
@@ -86,8 +88,8 @@ def _spread(seconds: list[float]) -> tuple[str, str]:
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:
-    """Return writes per second, their durations, and the number of 503 responses."""
-    # Each client writes to documents of its own.
+    """Return the number of writes per second, their durations, and the number of 503 responses."""
+    # Each client writes to its own documents.
     taken: list[float] = []
     refused: list[int] = []
     end = time.perf_counter() + WRITING_S
@@ -100,7 +102,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
             answer = ask(machine, "PUT", f"/api/notes/n{note}", {"data": {"text": f"{client} {number}"}})
             if answer.status == 200:
                 taken.append(time.perf_counter() - began)
-            elif answer.status == 503:  # Other machines always pushed first.
+            elif answer.status == 503:  # The write was rejected because other machines always pushed first.
                 refused.append(number)
             else:
                 raise RuntimeError(f"{answer.status} {answer.body}")
@@ -115,7 +117,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
 
 
 def _shown(cluster: Cluster, number: int) -> float:
-    """Return the seconds from a write on one machine until all show it."""
+    """Return how many seconds it takes until all machines show a write on one of them."""
     text = f"shown {number}"
     began = time.perf_counter()
     writer = cluster.machines[number % 3]
@@ -152,7 +154,7 @@ def _read(database: Postgres) -> None:
 
 @contextmanager
 def _nginx(machines: list[Machine]) -> Iterator[Serving]:
-    """Context manager: run nginx in front of some machines, configured as in deploy/."""
+    """Context manager: run nginx in front of the given machines, configured as in deploy/."""
     port = free_port()
     lines = NGINX.read_text().replace("listen 80;", f"listen {HOST}:{port};").splitlines()
     servers = "\n".join(f"    server {HOST}:{m.port} max_fails=1 fail_timeout=5s;" for m in machines)

@@ -1,4 +1,4 @@
-"""Memory of the worker process by size of the content, and after many queries."""
+"""Memory of a worker process by the size of the content, and after many queries."""
 
 from collections.abc import Mapping
 from itertools import permutations
@@ -13,12 +13,12 @@ from server.api import caching
 from server.index import fragments, orders
 
 FLOOD = scaled(20_000, 20)  # number of different queries
-LONG = 32_000  # characters in each query; the limit is 32,768
+LONG = 32_000  # number of characters in each query (the limit is 32,768)
 _ORDERS = [",".join(names) for names in permutations(("title", "slug", "summary", "publishedOn", "featured"))]
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    # The first site is empty, for the memory of the process itself.
+    # The first site is empty, to measure the memory of the process itself.
     rows, bare = [], 0
     for articles, root in sites.items():
         with bifolio(root) as serving:

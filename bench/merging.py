@@ -44,7 +44,7 @@ def measure(folder: Path) -> None:
 
 
 def _change(folder: Path, count: int) -> None:
-    """Change the start and the end of the same articles on two branches."""
+    """On two branches, change the same articles: the start on one branch, and the end on the other."""
     (folder / ".gitattributes").unlink(missing_ok=True)
     git(folder, "checkout", "-qf", "-B", "ours")
     git(folder, "add", "-A")
@@ -64,7 +64,7 @@ def _change(folder: Path, count: int) -> None:
 
 
 def _merge(folder: Path, *, driver: bool) -> float:
-    """Merge the branches, undo that, and return the seconds of the merge."""
+    """Merge the branches, undo the merge, and return how many seconds the merge took."""
     attributes = folder / ".git/info/attributes"
     if driver:
         install(folder)

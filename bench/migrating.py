@@ -13,7 +13,7 @@ from server.site.migrations.plan import NewMigration
 
 
 def measure(folder: Path, articles: int) -> None:
-    """Print how long the plan and the write take, next to a plain read."""
+    """Print how long planning and writing take, compared with merely reading the files."""
     root = folder / "migrating"
     root.mkdir()
     make_site(root, articles)

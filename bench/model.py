@@ -10,7 +10,8 @@ _COMPONENTS: dict[str, dict[str, Any]] = {
     "shared/quote": {"body": {"type": "text"}, "attribution": {"type": "string"}},
     "shared/callout": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# plural → (singular, relation to articles, its other side)
+# by plural API id: singular API id, kind of the relation to articles, and the articles' attribute for its
+# other side
 REFERRED = {
     "authors": ("author", "oneToMany", "author"),
     "categories": ("category", "oneToMany", "category"),

@@ -1,6 +1,6 @@
 """Quality of search ranking for questions with known results, compared with SQLite FTS5."""
-# The pages are the documentation of Astro, outside the repository (`--docs`, BIFOLIO_ASTRO_DOCS). The
-# questions were written before anything was measured.
+# The pages are Astro's documentation, which is outside the repository (see `--docs` and BIFOLIO_ASTRO_DOCS).
+# The questions were written before anything was measured.
 
 import json
 import sqlite3
@@ -107,7 +107,9 @@ def _make_site(folder: Path, docs: Path) -> Site:
 
 
 def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
-    """Return a database with the same texts in SQLite's full-text index, stemmed and without accents."""
+    """Return a database with the same texts in SQLite's full-text index, which uses stemming and ignores
+    accents.
+    """
     database = sqlite3.connect(file or ":memory:", check_same_thread=False)
     database.execute(
         "CREATE VIRTUAL TABLE pages USING fts5(key UNINDEXED, locale UNINDEXED, title, body,"
@@ -126,7 +128,7 @@ def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
     return database
 
 
-# documentIds for a locale and a query, best first
+# returns the documentIds for a locale and a query, best first
 Ask = Callable[[str, str], list[str]]
 
 

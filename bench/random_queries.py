@@ -1,4 +1,4 @@
-"""Random queries, among which `bench.worst` searches for expensive ones."""
+"""Random queries. Among these, `bench.worst` searches for the most expensive ones."""
 
 import random
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from urllib.parse import quote
 
 from bench.sites import WORDS
 
-LEVELS = 18  # steps of a path through relations; brackets need the other levels
+# maximum number of steps in a path through relations; the remaining nesting levels are needed for brackets
+LEVELS = 18
 MOST_PARTS = 900
 RELATIONS = {
     "articles": {"author": "authors", "category": "categories", "tags": "tags", "related": "articles"},
@@ -37,7 +38,7 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """A query string and a plural API id, or another path."""
+    """A query string, and a plural API id or a different path."""
 
     target: str
     parts: tuple[str, ...]

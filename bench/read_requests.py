@@ -1,4 +1,4 @@
-"""The requests that are measured: one to repeat, and different ones, of each kind."""
+"""The requests that are measured: for each kind, one request to repeat, and many different ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

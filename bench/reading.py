@@ -14,12 +14,12 @@ from bench.serving import Serving, bifolio, hosted
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
 
-SECONDS = scaled_seconds(1)  # duration of one turn; the servers take turns
+SECONDS = scaled_seconds(1)  # duration of each server's turn
 
 
 @dataclass(frozen=True)
 class Row:
-    """Results for one kind of request, in each turn of Bifolio and of the empty app."""
+    """The results for one kind of request in each turn, for Bifolio and for the empty app."""
 
     case: Case
     bytes: float

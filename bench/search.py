@@ -1,6 +1,6 @@
 """`python -m bench search`: the time for indexing and searching, compared with `_q` and SQLite FTS5."""
-# Documents have 300 of 20,000 words, with the frequencies of natural language. A search includes everything
-# except the network.
+# Each document has 300 words out of a vocabulary of 20,000, with the frequencies of natural language. The
+# time of a search includes everything except the network.
 
 import json
 import os
@@ -31,7 +31,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site
 
 SIZES = (scaled(1000, 50), scaled(10_000, 60))
-LARGEST = scaled(50_000, 70)  # the sizes with --full
+LARGEST = scaled(50_000, 70)  # number of articles in the largest site, with --full
 WORDS = scaled(300, 20)
 TURNS = scaled(15)
 EDITS = scaled(20)
@@ -56,7 +56,7 @@ ASKED: Sequence[Asked] = (
 
 
 def measure(folder: Path, docs: str | None, *, full: bool) -> None:
-    """Measure the speed at every size and, if its pages are available, the quality."""
+    """Measure the speed at every size and, if the pages in `docs` are available, the quality."""
     sizes = (*SIZES, LARGEST) if full else SIZES
     words = _vocabulary()
     built, asked = [], []
@@ -130,7 +130,7 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 
 
 def _feed(site: Site) -> tuple[float, float]:
-    """Update the index. Return the elapsed and the processor time in seconds."""
+    """Update the index. Return the elapsed time and the processor time in seconds."""
     began, used = time.perf_counter(), _used()
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -146,7 +146,7 @@ def _used() -> float:
 
 
 def _freshness(site: Site, root: Path) -> str:
-    """Return the delay from an edit until it is indexed: median and maximum, in seconds."""
+    """Return how long it takes until an edit is indexed: the median and maximum in seconds."""
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
     sync = Sync(site, Timing())
     runner = Runner([sync])

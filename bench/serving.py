@@ -38,7 +38,7 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        # Without child processes, the server process.
+        # If there are no child processes, this is the server process.
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
         below = {self.pid}
@@ -62,7 +62,8 @@ def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
     """Context manager: run `bifolio serve` for a site."""
     port = free_port()
     options = ["--workers", str(workers)] if workers else []
-    # In small runs, figures are meaningless, so a process that the tests prepare is forked.
+    # In small runs, the figures are meaningless, so the server is forked from a process that the tests
+    # prepare.
     process = start(root, port, *options, output=subprocess.DEVNULL, real=SHARE == 1)
     with _stopped(process, port) as serving:
         yield serving
@@ -94,7 +95,7 @@ def running(
 
 @contextmanager
 def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
-    """Context manager: wait until a process listens, and stop it at the end."""
+    """Context manager: wait until a process listens on the port, and stop the process at the end."""
     try:
         _wait(process, port)
         yield Serving(port, process.pid)
@@ -107,7 +108,7 @@ def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
 
 
 def _wait(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until a process listens on the port. Raises RuntimeError if it ends."""
+    """Wait until a process listens on the port. Raises RuntimeError if the process ends before that."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

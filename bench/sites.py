@@ -119,7 +119,9 @@ createdAt: 2024-01-01T08:00:00.000Z
 
 
 def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
-    """Run git in a site without the user's configuration, and return its output. `given` is its input."""
+    """Run git in a site, ignoring the user's git configuration, and return its output. `given` is its
+    input.
+    """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "Bench", f"GIT_{who}_EMAIL": "bench@example.org"}

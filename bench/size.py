@@ -1,6 +1,6 @@
-"""Benchmark of whole sites of several sizes: starts, memory, searches, and a changed type."""
-# The time of libyaml shows how fast the machine is. Memory is the proportional set size (PSS). Everything is
-# read from /proc, so this needs Linux.
+"""Benchmark of whole sites of different sizes: starts, memory, searches, and a change to a content type."""
+# How long libyaml takes shows how fast the machine is. Memory is the proportional set size (PSS). Everything
+# is read from /proc, so this needs Linux.
 
 import json
 import os
@@ -19,8 +19,8 @@ from bench.sites import WORDS
 from bench.tables import show, size
 
 WORKERS = 2
-SEARCHES = scaled(12)  # of each kind, after a warm-up search
-# Without processor time for this long, background work is finished.
+SEARCHES = scaled(12)  # number of searches of each kind, after a warm-up search
+# If the server has used no processor time for this long, its background work is finished.
 QUIET_S = scaled_seconds(4)
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -135,7 +135,7 @@ def _ticks(pid: int) -> list[int]:
 
 
 def _cpu_of(serving: Serving, work: Callable[[], object]) -> float:
-    """Do some work, and return the processor seconds of the server's threads."""
+    """Do some work, and return how many seconds of processor time the server's threads used for it."""
 
     def used() -> int:
         found = 0

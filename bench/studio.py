@@ -18,9 +18,9 @@ TIMES = scaled(9, 3)
 SETTLES_MS = 300
 PAGES = {"the first page": "", "a list": "article", "a form": "article/2025--goemon"}
 PAGES |= {"a form of 60 fields": "large/one"}
-# Milliseconds until the first paint of a page.
+# JavaScript for the milliseconds until the first paint of a page
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-# Milliseconds from a click until the new view is painted, and until `later` exists.
+# JavaScript for the milliseconds from a click until the new view is painted, and until `later` exists
 OPENED = """
 async ([link, shown, count, later]) => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -34,7 +34,7 @@ async ([link, shown, count, later]) => {
 }
 """
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
-OPENING = {  # name: (start page, link to click, what to wait for)
+OPENING = {  # by name: start page, link to click, and element to wait for
     f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
@@ -42,7 +42,7 @@ OPENING = {  # name: (start page, link to click, what to wait for)
 
 
 def measure(folder: Path) -> None:
-    """Print how long a user has to wait."""
+    """Print how long users have to wait."""
     with _browser() as browser, _site(folder) as studio:
         signed_in = signed_in_at(studio, browser)
         _show("First painted, in ms", "the page", _painted(studio, browser, signed_in))
@@ -65,7 +65,7 @@ def _painted(studio: Studio, browser: Any, signed_in: Any) -> dict[str, list[flo
 
 
 def _first_visit(studio: Studio, browser: Any, signed_in: Any) -> float:
-    # Open pages would slow down the next one.
+    # The page is closed, because open pages would slow down the next one.
     page = _page(browser, signed_in)
     painted = _paint(page, studio, "")
     page.context.close()
@@ -113,7 +113,7 @@ def _show(title: str, what: str, measured: dict[str, list[float]]) -> None:
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    # from the extra `studio`
+    # playwright is installed by the extra `studio`
     with import_module("playwright.sync_api").sync_playwright() as running:
         launched = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield launched
@@ -122,7 +122,9 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """Context manager: serve the repository's site with more articles and two types with 60 attributes."""
+    """Context manager: serve the repository's site with added articles, and with two added types with 60
+    attributes.
+    """
     studio = Studio(folder)
     add_articles(studio)
     define_large(studio)

@@ -16,8 +16,8 @@ from bench.sites import article_path, make_site
 from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
-EDITS = scaled(100)  # one after the other
-AT_ONCE = scaled(900)  # a larger change would become a single event
+EDITS = scaled(100)  # number of edits, made one after the other
+AT_ONCE = scaled(900)  # number of documents changed at once; a larger change would become a single event
 WAIT_S = 60.0
 
 

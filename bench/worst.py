@@ -1,5 +1,5 @@
 """`python -m bench worst`: searches for the most expensive queries that a client can send."""
-# It starts with random queries, and repeatedly changes the most expensive ones.
+# The search starts with random queries, and repeatedly changes the most expensive of them.
 
 import threading
 import time
@@ -21,7 +21,7 @@ from server.service.opening import Mode, open_site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = scaled(20)  # changed again in each round
+BEST = scaled(20)  # number of queries that are changed again in each round
 RANDOM = scaled(150)  # number of random queries at the start
 ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -42,7 +42,7 @@ class Costs:
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
-        # Texts are joined for searching when first needed.
+        # This joins the texts for searching, which otherwise happens when they are first needed.
         for column in ("title", "slug", "summary", "body"):
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
 
@@ -52,7 +52,7 @@ class Costs:
         for cache in (snapshot.rendered.cache, snapshot.orders.cache, snapshot.fragments.cache):
             cache.clear()
         environ = create_environ(query.path, query_string=f"{query.string}&n={time.monotonic_ns()}")
-        RESET.write_text("5")  # reset the peak memory
+        RESET.write_text("5")  # This resets the peak memory.
         before, began = _memory("VmRSS"), time.thread_time()
         body = b"".join(self.app.wsgi_app(environ, _told(statuses)))
         seconds = time.thread_time() - began
@@ -69,7 +69,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
-    """Print the worst queries, and how long others wait meanwhile."""
+    """Print the worst queries, and how long other clients have to wait while these run."""
     worst = search(Costs(root), queries)
     rows = [
         [
@@ -87,7 +87,7 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
-    """Return the slowest queries and those with the most memory, alternating."""
+    """Return the slowest queries, alternating with those that use the most memory."""
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
         query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])

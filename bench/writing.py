@@ -21,7 +21,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the duration of writes by size of the site, and their effect on readers."""
+    """Print the duration of writes by the size of the site, and how they affect readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
@@ -69,7 +69,7 @@ def writing_token(root: Path) -> str:
 
 
 def _synced(root: Path) -> float:
-    """Write one small file to the disk, and return the seconds."""
+    """Write one small file to the disk, and return how many seconds this takes."""
     path = root / "synced.tmp"
     began = time.perf_counter()
     with path.open("wb") as file:
@@ -109,7 +109,7 @@ def _path(i: int, sizes: Sizes) -> str:
 def send(
     connection: http.client.HTTPConnection, token: str, method: str, path: str, data: dict[str, Any]
 ) -> float:
-    """Return the seconds of one write. Raises RuntimeError if it was rejected."""
+    """Send one write and return its duration in seconds. Raises RuntimeError if it is rejected."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     began = time.perf_counter()
     connection.request(method, path, json.dumps({"data": data}), headers)

@@ -1,10 +1,10 @@
 """`python -m bench.differential` (`make peer-diff`): sends the same random requests to Bifolio and Strapi.
 
-Both servers get the same content types and documents. Then random reads are sent, and after these random
-writes. Writes are grouped into short conversations, each of which starts from the initial state. After each
-write, the stored documents are compared too. Each request is determined by the seed and the request's number.
-The output shows how often the responses are equal in each area, and each cause of a difference once. The
-first run takes minutes, because npm installs Strapi in a cache folder.
+Both servers get the same content types and documents. Random reads are sent next, followed by random writes.
+Writes are grouped into short conversations, each of which starts from the initial state. After each write,
+the stored documents are compared too. Each request depends only on the seed and the request's number. The
+output shows how often the responses are equal in each area, and lists each cause of a difference once. The
+first run takes minutes, because npm has to install Strapi in a cache folder.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-# After changes to Bifolio, some requests may be missing in the recording.
+# Some requests may be missing from the recording after changes to Bifolio.
 MOST_UNRECORDED = 20
 FLOORS = Path(__file__).parent / "floors.json"
 
@@ -56,7 +56,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bifolio-differential-") as folder:
         for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings, deviations)
-            if options.causes:  # after each site, because a run takes long
+            if options.causes:  # The report is written after each site, because a run takes a long time.
                 options.causes.write_text(report.causes_text(findings), encoding="utf-8")
     return _report(options, findings)
 
@@ -120,7 +120,7 @@ def _run(
 
 
 def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
-    """Send conversations of writes until there were enough requests."""
+    """Send conversations of writes until enough requests have been sent."""
     makers: list[tuple[str, Make, Mapping[str, int]]] = [
         ("write", Writes, WRITE_AREAS),
         ("people", People, PEOPLE_AREAS),
@@ -143,7 +143,7 @@ def _chosen(area: str, asked: Sequence[str] | None) -> bool:
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:
-    """Create the documents of a site. In the report, they are an area of their own."""
+    """Create the documents of a site. The report lists these writes as an area of their own."""
     pair, area = judge.pair, "fill"
     for number, (request, theirs, ours) in enumerate(
         fill(pair, world, random.Random(f"{seed}/fill"), documents)

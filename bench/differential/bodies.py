@@ -20,15 +20,15 @@ class Bodies:
     def __init__(self, world: World, values: Values) -> None:
         self.world, self.values = world, values
         self.chance: Chance = values.chance
-        # used targets of attributes with unique targets
+        # targets that are already used, for attributes whose targets must be unique
         self._taken: set[tuple[str, str]] = set()
         self._but = ""
 
     def body(
         self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
     ) -> Body:
-        """Return values for the required attributes and some others, without relations to the
-        document `but`.
+        """Return values for the required attributes and some of the others, without relations to the document
+        `but`.
         """
         made: Body = {}
         self._but = but or self._but
@@ -96,7 +96,7 @@ class Bodies:
         return self.chance.choice(files) if files else None
 
     def component(self, attribute: Attribute, version: Version, deep: int = 0) -> Any:
-        """Return a value for a component attribute: one component, or several."""
+        """Return a value for a component attribute, which is one component or a list of them."""
         attributes = self.world.model.components[attribute["component"]]
         if deep >= _DEEP:
             return [] if to_many(attribute) else None

@@ -1,4 +1,6 @@
-"""Findings of a run: the outcomes for each area, and each cause of a difference once."""
+"""Findings of a run: the outcomes in each area, and the causes of differences, each of which is listed
+once.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,7 +20,7 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """A difference that several responses share, with its areas and its shortest example."""
+    """A difference that multiple responses share, with the areas where it occurs and its shortest example."""
 
     shape: str
     example: Example
@@ -36,10 +38,10 @@ Causes = dict[str, Cause]
 class Findings:
     """All findings of a run."""
 
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # The keys are areas.
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # outcomes by area
     # number of declared differences for each row in docs/differences.md
     rows: Counter[str] = field(default_factory=Counter)
-    # responses that contain a key that was not compared
+    # number of responses with a key that was not compared, by key
     aside: Counter[str] = field(default_factory=Counter)
     unrecorded: int = 0  # number of requests that are not in the recording
     causes: Causes = field(default_factory=dict)  # undeclared differences, by shape

@@ -1,4 +1,6 @@
-"""Checks whether a row in docs/differences.md explains a difference, for cases beyond patterns."""
+"""Checks whether a row in docs/differences.md explains a difference, for cases in which patterns are not
+enough.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,8 +25,8 @@ class Context:
     ours: Answer
     shapes: Shapes
     world: World
-    names: Mapping[str, str]  # Bifolio's documentId → name of the document
-    their_names: Mapping[str, str]  # Strapi's documentId → name of the document
+    names: Mapping[str, str]  # names of documents, by Bifolio's documentId
+    their_names: Mapping[str, str]  # names of documents, by Strapi's documentId
 
     @property
     def write(self) -> Request | None:
@@ -33,8 +35,8 @@ class Context:
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a version that was not written. Without a write: in a document with
-    several versions.
+    """Return whether the difference is in a version that was not written or, if there was no write, in a
+    document with more than one version.
     """
     write = context.write
     if write is None:
@@ -87,7 +89,9 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Return whether the request leaves the order of the list open, by no sort key or by equal values."""
+    """Return whether the request leaves the order of the list open, because it has no sort key or because
+    values are equal.
+    """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
     sort = re.compile("populate" + r"\[populate\]".join(steps) + r"\[sort\]")
@@ -100,7 +104,7 @@ def not_sorted_there(context: Context, found: Difference) -> bool:
 
 
 def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
-    # Both orders are right if they agree in the attributes of the sort keys.
+    # Both orders are correct if they agree on the attributes in the sort keys.
     *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
     inner = found.holder.get("attributes", found.holder).get(name)
     items = inner.get("data") if isinstance(inner, dict) else inner
@@ -116,15 +120,17 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Return whether the documents that only Bifolio returns for a morph relation were related by writes to
-    them.
+    """Return whether a morph relation's targets that only Bifolio returns were related by writes to these
+    targets.
     """
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Return whether another document with a draft was related to the one that only Bifolio returns."""
+    """Return whether a different document, which has a draft, was related to the target that only Bifolio
+    returns.
+    """
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
@@ -137,15 +143,15 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
 
 
 def several_versions_related(context: Context, found: Difference) -> bool:
-    """Return whether the documents that only Bifolio returns for a relation have several versions."""
+    """Return whether the targets that only Bifolio returns for a relation have more than one version."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Return whether a relation target that only Strapi returns was later related to another document, from
-    its own side.
+    """Return whether a write to a target that only Strapi returns has since related it to a different
+    document.
     """
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
@@ -181,8 +187,8 @@ def _relates(context: Context, name: str, holder: str) -> bool:
 
 def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
     """Return whether Strapi rejects the value of a morph relation."""
-    # It rejects any value of a to-one relation, and null for a to-many one. A value that was copied from a
-    # response counts as null.
+    # Strapi rejects any value for a to-one relation, and null for a to-many relation. A value that was copied
+    # from a response counts as null.
     write = context.requests[0]
     head = "/".join(write.path.split("/")[:3])
     type_ = next((t for t in context.world.model.types.values() if t.path == head), None)
@@ -215,7 +221,7 @@ def found_by_hidden(context: Context, found: Difference) -> bool:
 
 
 def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
-    # The ids, and the values that responses do not contain.
+    # First the ids and the locale, then the values that responses do not contain.
     yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
     document = context.world.documents.get(
         context.their_names.get(item["documentId"], "").removeprefix("doc:")

@@ -1,4 +1,4 @@
-"""Comparison of two responses, without details that differ between any two servers."""
+"""Comparison of two responses, ignoring details that differ between any two servers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,8 +14,8 @@ _HASHED = ("hash", "url", "name")
 
 
 class Comparison:
-    """Comparison of responses by documents instead of documentIds. `written` is the document that was just
-    written, or "".
+    """Comparison of responses in which documentIds are equal if they belong to the same document. `written`
+    is the name of the document that was just written, or "".
     """
 
     # Two unknown documentIds at the same place are assumed to mean the same document.
@@ -24,7 +24,7 @@ class Comparison:
         self._names, self._written = (theirs, ours), written
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
-        self._inside: list[str] = []  # Bifolio's documentIds of the documents around the compared value
+        self._inside: list[str] = []  # Bifolio's documentIds of the documents that contain the compared value
         # the same documents, as in the response
         self._holders: list[dict[str, Any]] = []
         self.aside: set[str] = set()  # keys that were not compared, because they always differ
@@ -123,7 +123,7 @@ class Comparison:
             if key not in ours:
                 yield self._different(at, "missing", their, ABSENT)
             elif key == "size" and theirs.get("width") and isinstance(ours[key], int | float):
-                pass  # It depends on the library that encodes the picture.
+                pass  # The value depends on the library that encodes the picture.
             elif not self._same(key, their, ours[key]):
                 yield from self._any(their, ours[key], at)
         for key in ours:
@@ -165,7 +165,7 @@ class Comparison:
             yield from self._any(their, our, f"{where}[]")
 
     def _types(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        # By uid, because the order does not matter.
+        # The items are compared by uid, because their order does not matter.
         there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
         if missing := sorted(there.keys() - here.keys()):
             yield self._different(where, "fewer members", missing, [])
@@ -192,7 +192,7 @@ class Comparison:
         elif fewer and not more and set(there) == set(here):
             yield self._different(where, "repeated", there, here)
         elif others and not more and not fewer:
-            pass  # Only locales differ, and therefore also the order.
+            pass  # Only the locales differ, and the order therefore differs too.
         elif there != here and not fewer and self._rest(there) == self._rest(here):
             yield self._different(where, "written" if more else "moved", there, here)
         elif more or fewer:

@@ -11,7 +11,7 @@ Error = Mapping[str, Any]
 
 
 def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Difference]:
-    """Yield the differences between two errors. For their wording, the kind is `message`."""
+    """Yield the differences between two errors. Differences in wording have the kind `message`."""
     error = ours.get("error") if isinstance(ours, dict) else None
     if not isinstance(error, dict):
         yield Difference("error", "error", theirs["error"], ours)
@@ -23,7 +23,7 @@ def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Differen
 
 
 def _heads(theirs: Error, ours: Error) -> Iterator[Difference]:
-    # without the details
+    # This compares everything except the details.
     if theirs.get("name") != ours.get("name"):
         there, here = (f"{error.get('name')}: {error.get('message')}" for error in (theirs, ours))
         yield Difference("error.name", "error", there, here)

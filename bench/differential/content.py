@@ -1,6 +1,6 @@
 """Fills both servers with the same documents, in the same order."""
-# Each document refers only to earlier ones and is completed before the next. So Strapi's rows have the order
-# of Bifolio's documents, and unsorted lists can be compared.
+# Each document refers only to earlier ones, and is completed before the next one is begun. Strapi's rows
+# therefore have the same order as Bifolio's documents, and unsorted lists can be compared.
 
 import io
 import json
@@ -16,13 +16,13 @@ from bench.differential.request import Answer, Query, Request
 from bench.differential.values import Chance, Values
 from bench.differential.world import Document, World
 
-_LATER = 0.35  # probability of an additional version of each kind
+_LATER = 0.35  # probability with which an additional version of each kind is written
 Told = tuple[Request, Answer, Answer]
 
 
 def fill(pair: Pair, world: World, chance: Chance, documents: int) -> Iterator[Told]:
-    """Create `documents` documents of each collection type, and all single types. Yields each request with
-    both responses.
+    """Create `documents` documents of each collection type, and one of each single type. Yield each request
+    with both responses.
     """
     yield from _upload(pair, world)
     bodies = Bodies(world, Values(chance, "base", plain=True))
@@ -103,7 +103,7 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Read the row numbers and times of all versions, as the values of references."""
+    """Read the row numbers and times of all versions, which references stand for."""
     for type_ in world.model.types.values():
         for status in type_.statuses:
             for server in (pair.theirs, pair.ours):

@@ -6,7 +6,7 @@
 # - `check` names a function in `checks`.
 # - `instead` replaces parts of the request; Bifolio must then answer as Strapi does.
 # - `without` removes keys from the query; the row must also explain what then remains.
-# An entry without `match` has `unmet`: why no run reveals the difference.
+# An entry without `match` has the key `unmet`, which says why no run reveals the difference.
 
 import json
 import re
@@ -52,7 +52,7 @@ class Deviation:
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
-        query = tuple(dict.fromkeys(left))  # Different fields can result in the same parameter.
+        query = tuple(dict.fromkeys(left))  # Different fields can turn into the same parameter.
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
@@ -99,7 +99,7 @@ def read_deviations(path: Path = FILE) -> list[Deviation]:
 
 
 def read_rows(path: Path = FILE) -> Mapping[str, str]:
-    """Return the first column of docs/differences.md, by the names of the rows."""
+    """Return the texts in the first column of docs/differences.md, by the names of the rows."""
     return {entry["name"]: entry["about"] for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
@@ -124,7 +124,7 @@ def _told(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again | None
 ) -> tuple[set[str], list[Difference]]:
     """Apply the masks to the differences in the last response. Returns the same as `explain`."""
-    # A request before the last one is the write whose effect is checked.
+    # If there is a request before the last one, it is the write whose effect is checked.
     shapes, answered = context.shapes, context.requests[-1]
     text = " then ".join(_text(request, shapes) for request in context.requests)
     names, left = set(), []
@@ -149,7 +149,9 @@ def _told(
 def _shown_without(
     deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
 ) -> bool:
-    """Return whether a mask still explains the response without the keys in its `without`."""
+    """Return whether a mask still explains the response to the request without the keys in the mask's
+    `without`.
+    """
     if "without" not in deviation.match:
         return True
     other = deviation.without(answered) if again is not None else None
@@ -160,7 +162,7 @@ def _shown_without(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    # The actor is a part of it.
+    # The text also includes the actor.
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     text += shapes.through(request)

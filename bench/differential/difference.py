@@ -5,19 +5,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ABSENT = "«absent»"
-WORDING = "message"  # another wording with the same meaning
+WORDING = "message"  # a different wording with the same meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One difference: its place, its kind, and the values of Strapi (“there”) and Bifolio (“here”).
 
-    - `more`: additional errors here
+    - `more`: there are additional errors here
     - `members`: the lists contain different documents
     - `itself`: only here, a document is related to itself
-    - `repeated`: there, a list contains a document several times
-    - `other locale`, `other document`: a relation shows another one
-    - `written`, `moved`: only the document that was just written is missing there, or at another position
+    - `repeated`: there, a list contains a document more than once
+    - `other locale`, `other document`: a relation shows a different locale or document
+    - `written`, `moved`: the only difference is that the document just written is missing there, or in a
+      different position
     """
 
     where: str
@@ -29,7 +30,7 @@ class Difference:
     )  # the innermost of Bifolio's documents that contains the difference
 
     def key(self) -> tuple[str, ...]:
-        # Row numbers may change.
+        # Row numbers are excluded, because they may change.
         holder = self.holder.get("documentId"), self.holder.get("locale")
         values = (_without_number(value) for value in (self.theirs, self.ours))
         return (self.where, *map(repr, (*holder, *values)))

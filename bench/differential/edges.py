@@ -34,7 +34,7 @@ def _alike(chance: Chance, value: Any) -> Any:
 
 
 def _lengths(attribute: Attribute) -> Iterator[str]:
-    # Some letters consist of several code units.
+    # Some of the letters consist of more than one code unit.
     for length in (attribute[key] for key in ("minLength", "maxLength") if key in attribute):
         for letter in ("a", "é", "🎈", "e\u0301"):
             yield from (letter * many for many in (length - 1, length, length + 1))

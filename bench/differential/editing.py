@@ -14,7 +14,7 @@ def edited(found: Any, how: Mapping[str, Any]) -> Any:
 
     - `without` lists keys to remove.
     - `plain` removes the ids of components.
-    - `edits` lists changes. Those to missing places are ignored.
+    - `edits` lists changes. Changes in places that do not exist are ignored.
     """
     made = deepcopy(found)
     if how.get("plain"):

@@ -1,4 +1,4 @@
-"""Generator of random requests for uploads: files, their descriptions, and the documents to which they
+"""Generator of random requests about uploads: files, their descriptions, and the documents to which they
 belong.
 """
 
@@ -75,7 +75,7 @@ class Filing:
         return Step("", request, captures, looks=(_LOOK,), done=lambda: self.files.extend(captures))
 
     def _attach(self) -> Step | None:
-        """Upload a file for an attribute of a document."""
+        """Upload a file and attach it to an attribute of a document."""
         places = [
             (document, name)
             for document in self.world.documents.values()
@@ -119,7 +119,8 @@ class Filing:
             "fields": chance.sample((*_FIELDS, "nope", "folderPath"), chance.randint(1, 3)),
             "populate": chance.choice(("*", "related", "folder", "nope")),
             "pagination": chance.choice(({"page": "1", "pageSize": "2"}, {"start": "1", "limit": "2"})),
-            "_q": chance.choice(("png", "shore", "read", "zzz")),  # no part of a hash: hashes differ
+            # not part of a hash, because the servers' hashes differ
+            "_q": chance.choice(("png", "shore", "read", "zzz")),
         }
         few = chance.sample(list(trees), chance.randint(0, 2))
         query = tuple(pair for name in few for pair in flatten(name, trees[name]))

@@ -98,7 +98,7 @@ class Filters:
         )
 
     def scalar(self, attribute: Attribute, pool: Sequence[Any]) -> Any:
-        """Return a condition on a scalar attribute, of which `pool` contains existing values."""
+        """Return a condition on a scalar attribute. `pool` contains existing values of the attribute."""
         roll = self.chance.random()
         if roll < 0.1:
             return self._text(attribute, pool)
@@ -135,7 +135,7 @@ class Filters:
         return made
 
     def _part(self, operator: str, text: str) -> str:
-        # Operators that ignore case sometimes get the other case.
+        # Operators that ignore case sometimes get a value in the opposite case.
         cut = self.chance.randint(1, len(text) - 1)
         if "starts" in operator:
             text = text[:cut]
@@ -147,7 +147,9 @@ class Filters:
         return text.swapcase() if folded else text
 
     def _text(self, attribute: Attribute, pool: Sequence[Any]) -> str:
-        """Return a value for a query, usually from a document and rarely of the wrong type."""
+        """Return a value for a query, which is usually taken from a document and rarely has the wrong
+        type.
+        """
         roll = self.chance.random()
         if pool and roll < 0.75:
             value = self.chance.choice(pool)

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-# Bifolio's name → Strapi's name
+# Strapi's names for permissions, by Bifolio's names
 _THEIRS = {
     "upload": "plugin::upload.content-api",
     "user": "plugin::users-permissions.user",
@@ -20,11 +20,13 @@ _AUTH = (
     "callback", "register", "forgotPassword", "resetPassword", "sendEmailConfirmation", "emailConfirmation",
     "connect",
 )  # fmt: skip
-Grants = Mapping[str, list[str]]  # a token's name → its permissions, with Bifolio's names
+Grants = Mapping[str, list[str]]  # a token's permissions (with Bifolio's names), by the token's name
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Return two tokens with limited permissions: one reads, the other also writes."""
+    """Return two tokens with limited permissions. The first allows only reading; the second also allows
+    writing.
+    """
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))

@@ -15,7 +15,7 @@ from bench.differential.world import World
 from bench.peer.recording import NOT_RECORDED
 
 EQUAL, BUT_WORDING, DECLARED, UNDECLARED = "equal", "wording", "declared", "undeclared"
-UNRECORDED = "unrecorded"  # the recording has no response, so nothing was compared
+UNRECORDED = "unrecorded"  # The recording contains no response, so nothing was compared.
 OUTCOMES = (EQUAL, BUT_WORDING, DECLARED, UNDECLARED)
 _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
@@ -24,8 +24,8 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 class Verdict:
     """Result for one request: both responses, and the declared deviations between them.
 
-    - `found` contains all differences, and `left` the unexplained ones.
-    - `wording` contains errors with another wording.
+    - `found` contains all differences, and `left` those that no deviation explains.
+    - `wording` contains errors that differ only in wording.
     - `aside` contains keys that were not compared.
     """
 
@@ -65,7 +65,7 @@ class Judge:
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Read documents after a write, and compare them in any order."""
+        """Read documents after a write, and compare them, ignoring their order."""
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
     def compare(

@@ -25,7 +25,7 @@ class Links:
         return self.world.of(attribute.get("target", ""))
 
     def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
-        """Return some targets, in the forms that a body can use."""
+        """Return some targets, in the different forms that a body can contain."""
         if attribute["type"] == "media":
             few = self.chance.sample(
                 self.world.files, min(len(self.world.files), self.chance.randint(1, most))

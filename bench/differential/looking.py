@@ -8,7 +8,7 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-# A row whose difference spreads to queries through the relation.
+# name of the row whose difference spreads to queries through the relation
 SPREADING = "taken over by a draft"
 
 

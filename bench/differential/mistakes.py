@@ -1,4 +1,4 @@
-"""Generator of random mistakes in a query, one in each."""
+"""Generator of queries with one random mistake each."""
 
 from bench.differential.model import Type, scalars
 from bench.differential.values import Chance
@@ -96,7 +96,7 @@ _OPERANDS = (
 
 
 def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
-    # Some only look like mistakes.
+    # Some of these only look like mistakes.
     roll = chance.random()
     if roll < 0.45 or not query:
         added = chance.choice(_ADDED)
@@ -115,9 +115,9 @@ def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
 def _changed(chance: Chance, key: str, value: str) -> tuple[str, str]:
     names = key.rstrip("]").replace("]", "").split("[")
     roll = chance.random()
-    if roll < 0.3 and len(names) > 1:  # Remove a level.
+    if roll < 0.3 and len(names) > 1:  # This removes a level.
         del names[chance.randrange(1, len(names))]
-    elif roll < 0.6:  # Add a level.
+    elif roll < 0.6:  # This adds a level.
         names.insert(chance.randint(1, len(names)), chance.choice(("0", "nope", "$eq", "name", "id")))
     elif roll < 0.8:
         names[-1] = chance.choice(("nope", "$nope", "id", "password", "0"))

@@ -56,7 +56,9 @@ class Model:
         return [type_ for type_ in self.types.values() if not type_.single]
 
     def inside(self, attribute: Attribute) -> Attributes | None:
-        """Return the attributes of an attribute's documents, files or components, or None if unknown."""
+        """Return the attributes of the documents, files or components in an attribute, or None if they are
+        unknown.
+        """
         match attribute["type"]:
             case "relation":
                 target = self.types.get(str(attribute.get("target")))
@@ -112,7 +114,7 @@ def compounds(attributes: Attributes) -> list[str]:
     return [n for n, found in attributes.items() if found["type"] in COMPOUND and not hidden(found)]
 
 
-# Attributes that every document has.
+# attributes that every document has
 OWN: Attributes = {
     "documentId": {"type": "string"},
     "createdAt": {"type": "datetime"},

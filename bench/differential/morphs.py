@@ -1,4 +1,4 @@
-"""Random values for morph relations, and for several relations to the same target."""
+"""Random values for morph relations, and for multiple relations to the same target."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
 
 
 def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
-    """Return a reference to a document with its type. Rarely, a key is missing or superfluous."""
+    """Return a reference to a document with its type. In rare cases, a key is missing or superfluous."""
     made: dict[str, Any] = {"documentId": document.reference}
     if chance.random() < 0.1:
         made = {"id": document.number()}
@@ -49,7 +49,7 @@ def groups(type_: Type) -> list[list[str]]:
 
 
 def same_targets(chance: Chance, world: World, type_: Type) -> Body | None:
-    """Return a body in which several relations have the same few targets."""
+    """Return a body in which multiple relations have the same few targets."""
     every = groups(type_)
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""The pair of servers, which get the same requests and are reset to the same state."""
+"""The pair of servers, which are sent the same requests and reset to the same state."""
 
 import json
 import shutil
@@ -25,8 +25,8 @@ _RESET = {
 class Pair:
     """The two servers for one site. `keep` saves their state, and `reset` restores it while they run."""
 
-    # The number of a reset is written last: when Bifolio returns it, all files are loaded. Users are not
-    # saved, but deleted.
+    # A reset writes its number last: once Bifolio returns that number, all files have been loaded. Users are
+    # deleted instead of being restored.
 
     def __init__(self, peer: Peer, types: Path, model: Model, grants: Grants, folder: Path) -> None:
         self._peer, self._folder, self._grants = peer, folder, grants

@@ -83,7 +83,7 @@ class Recorded:
         self._stack = ExitStack()
 
     def start(self) -> Server:
-        # In the recording, tokens are replaced with their names.
+        # The recording contains the names of tokens instead of the tokens.
         self._playing = self._stack.enter_context(playing(self._file))
         return Server("Strapi", self._playing.port, {name: name for name in self._names})
 

@@ -22,7 +22,7 @@ class People:
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.chance, self._prefix, self._count = chance, prefix, 0
-        self.users: dict[str, dict[str, str]] = {}  # name of a reference → data of the account
+        self.users: dict[str, dict[str, str]] = {}  # data of accounts, by the name of the reference
         self.sessions: list[str] = []
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
@@ -140,7 +140,7 @@ class People:
         return Step("", request, looks=(_LOOK,))
 
     def _nobody(self) -> Step:
-        """Return a request with an unknown code or email address."""
+        """Return a step whose request has an unknown code or email address."""
         code = {"code": "x", "password": "secret12", "passwordConfirmation": "secret12"}
         path, body = self.chance.choice(
             (

@@ -86,7 +86,9 @@ class Populates:
         ]
 
     def on_tree(self, type_: Type) -> Any:
-        """Return a `populate` parameter with options for each kind of item in a dynamic zone."""
+        """Return a `populate` parameter with separate options for each kind of item, such as the components
+        in a dynamic zone.
+        """
         names = self.zones(type_)
         if not names:
             return "*"
@@ -121,7 +123,9 @@ class Populates:
 
 
 def deep_populate(components: Mapping[str, Attributes], attributes: Attributes, deep: int = 0) -> Any:
-    """Return a `populate` parameter for all values of a document, and the documentIds of relations."""
+    """Return a `populate` parameter that populates all values of a document, and the documentIds of related
+    documents.
+    """
     made: dict[str, Any] = {}
     for name in compounds(attributes):
         found = attributes[name]

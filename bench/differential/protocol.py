@@ -43,7 +43,7 @@ _BODIES = (
 
 
 def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    # They change nothing, because the API does not support these methods.
+    # These requests change nothing, because the API does not support their methods.
     for type_ in types:
         yield from ((method, type_.path) for method in _SAFE)
         one = [f"{type_.path}/{name}" for name in (*names[type_.uid][:1], "none")]
@@ -86,7 +86,7 @@ def with_content_type(chance: Chance, request: Request) -> Request:
 
 
 def with_other_indices(chance: Chance, query: Query) -> Query:
-    """Write the lists of a query in another form, such as with gaps between the indexes."""
+    """Return the query with its lists in a different form, such as with gaps between the indexes."""
     way = chance.choice(("empty", "empty", "gaps", "far", "reversed", "first empty", "bare"))
     made = [(_other_key(key, way), value) for key, value in query]
     if way == "reversed":

@@ -43,7 +43,7 @@ def write_random_types(folder: Path, seed: str) -> None:
 
 
 def _components(chance: Chance, collections: list[str]) -> dict[str, Schema]:
-    # A component can contain those before it.
+    # A component can contain the components before it.
     made: dict[str, Schema] = {}
     for i in range(_COMPONENTS):
         attributes = _scalars(chance, chance.randint(1, 4), plain=True)
@@ -136,7 +136,7 @@ def _bounds(chance: Chance) -> Schema:
 
 
 def _relate(chance: Chance, types: dict[str, Schema], collections: list[str]) -> None:
-    # The relations of single types have no other side.
+    # The relations of single types are not bidirectional.
     for i in range(_RELATIONS):
         kind, back = _LINKS[i % len(_LINKS)]
         source = chance.choice(collections if back else list(types))

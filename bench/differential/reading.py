@@ -17,7 +17,9 @@ def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdic
 
 
 def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
-    """Return the shape of a result: a text without names and values, equal for equal causes."""
+    """Return the shape of a result, which is a text without names and values. Results with the same cause
+    have the same shape.
+    """
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
     differences = verdict.left or verdict.wording

@@ -105,7 +105,7 @@ class Reads:
         made["populate"] = self.populates.tree(type_)
 
     def _lists(self, type_: Type, made: dict[str, Any]) -> None:
-        """Convert the values of some parameters to lists, if the parameters accept lists."""
+        """Convert the values of some of the parameters that accept lists to lists."""
         few = scalars(type_.attributes) or ["documentId"]
         names = compounds(type_.attributes)
         made["fields"] = self.chance.sample(few, min(len(few), self.chance.randint(1, 3)))
@@ -161,7 +161,7 @@ class Reads:
         said = [
             v for d in self.world.of(type_.uid) for v in d.said.values() if isinstance(v, str | int | float)
         ]
-        # This must not be a number that identifies a file.
+        # A reference is excluded, because the value must not be a number that identifies a file.
         said = [value for value in said if not str(value).startswith("«")]
         word = (
             str(self.chance.choice(said))
@@ -194,7 +194,7 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "zones": (Reads._on,),
     "http": (),
 }
-# weights
+# weights of the areas
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,

@@ -1,5 +1,7 @@
-"""Requests for both servers, with references instead of ids, which differ between them."""
-# References are texts: `«doc:3»` is a documentId, `«id:3:draft:en»` the row number of a version,
+"""Requests for both servers. They contain references instead of ids, because ids differ between the
+servers.
+"""
+# References are strings: `«doc:3»` is a documentId, `«id:3:draft:en»` the row number of a version,
 # `«created:3»` a time, and `«file:2»` the number of a file.
 # In a body, `{"«get»": PATH, "at": "data.tags"}` is a part of the server's own response to a GET request. Its
 # other keys are edits (`editing.edited`).
@@ -16,14 +18,16 @@ from bench.differential.editing import edited
 from tests.conformance.compare import dig
 
 GET = "«get»"
-PUBLIC = "public"  # the actor without a token
+PUBLIC = "public"  # the actor of requests without a token
 _REFERENCE = re.compile(r"«([^»]+)»")
 Query = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is JSON, unless `kind` is another content type. `files` are sent in a form."""
+    """One request. `body` is JSON, unless `kind` specifies a different content type. `files` are sent in a
+    form.
+    """
 
     method: str
     path: str
@@ -33,12 +37,12 @@ class Request:
     files: tuple[tuple[str, str, str, bytes], ...] = ()  # (field name, file name, media type, content)
     headers: tuple[tuple[str, str], ...] = ()
     who: str = "full"  # name of a token, reference to a session, or PUBLIC
-    form: bool = False  # a form, even without files
+    form: bool = False  # whether to send a form even if there are no files
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its body as JSON or text, and the headers to compare, by lower-case name."""
+    """A response: its body as JSON or text, and the headers to compare, by name in lower case."""
 
     status: int
     body: Any
@@ -50,7 +54,7 @@ class Answer:
 
 
 def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any:
-    """Replace references with the values of a server."""
+    """Replace references with a server's values for them."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole:
@@ -91,7 +95,7 @@ def _never(_: str) -> Any:
 
 
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
-    """Return a body without references as bytes, and its headers."""
+    """Return a body, in which references have been replaced, as bytes, and its headers."""
     headers = dict(request.headers)
     if request.files or request.form:
         return _multipart(request, body)
@@ -145,7 +149,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
-    # Parts that are copied from responses remain.
+    # Placeholders for parts that are copied from responses are kept.
     if isinstance(value, dict) and GET in value:
         edits = fill(value.get("edits", []), names, _never)
         told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]

@@ -35,7 +35,7 @@ class RoundTrips:
             "plain": self.chance.random() < 0.5,
             "edits": [edit for _ in range(self.chance.randint(0, 2)) for edit in self._edits(type_)],
         }
-        # a translation, by sending a copy of another locale
+        # Sometimes, a translation is created by sending a copy of a different locale.
         if self.chance.random() < 0.2:
             query = self._version(type_, self.chance.choice(LOCALES), version[1])
         return body, query

@@ -70,7 +70,7 @@ def write_rules_types(folder: Path) -> None:
 
 
 def _roads() -> Schema:
-    """Return a content type with several relations to towns, and one to itself."""
+    """Return a content type with multiple relations to towns, and one to itself."""
     return {
         "name": {"type": "string"},
         "start": _relation("manyToOne", "town", inversedBy="starting"),

@@ -12,7 +12,7 @@ from bench.host import HOST
 from bench.peer.recording import Recording, key
 
 _TIMEOUT = 60
-_PLAIN = "/?=&[]$*,.:%+"  # not percent-encoded
+_PLAIN = "/?=&[]$*,.:%+"  # characters that are not percent-encoded
 
 
 @dataclass
@@ -24,10 +24,10 @@ class Server:
     tokens: dict[str, str]
     names: dict[str, Any] = field(default_factory=dict)
     connection: http.client.HTTPConnection | None = None
-    recording: Recording | None = None  # the recording to which responses are added
+    recording: Recording | None = None  # the recording to which responses are added, if any
 
     def ask(self, request: Request) -> Answer:
-        # Status 0: no response.
+        # Status 0 means that there was no response.
         body, headers = encode(request, fill(request.body, self.names, self._get))
         if request.who != PUBLIC:
             known = self.tokens.get(request.who) or self.names.get(request.who, request.who)

@@ -1,4 +1,6 @@
-"""Shapes of requests and differences: texts without names and values, equal for equal causes."""
+"""Shapes of requests and differences, which are texts without names and values. What has the same cause has
+the same shape.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # For these operators, a server compares other texts than it returns.
+_AS_TEXT = {  # For these operators, a server compares texts that differ from the ones that it returns.
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -63,7 +65,7 @@ class Shapes:
         return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
-        # The last attribute is enough.
+        # Only the last attribute is needed.
         names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
         head, made = names[0], names[1:]
         for inner in ("populate", "filters", "sort"):
@@ -106,7 +108,7 @@ class Shapes:
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference, request: Request) -> str:
-        """Return the place of a difference, with attributes' kinds instead of names."""
+        """Return the place of a difference, with the kinds of attributes instead of their names."""
         head = "/".join(request.path.split("/")[:3])
         at = next((t for t in self._model.types.values() if t.path == head), None)
         attributes: Attributes | None = at.attributes if at else {}
@@ -126,9 +128,9 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        # Words for what Strapi's rows store about a relation and Bifolio's files don't.
+        # These words stand for what Strapi's rows store about a relation but Bifolio's files don't.
         other = self._model.types.get(str(attribute.get("target")))
-        if str(attribute.get("relation")).startswith("morphTo"):  # The target may be of any type.
+        if str(attribute.get("relation")).startswith("morphTo"):  # The target can have any type.
             return " to-localized" * (not type_.localized or not type_.drafts)
         if other is None:
             return ""
@@ -138,7 +140,7 @@ class Shapes:
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through(self, request: Request) -> str:
-        """Return words for special steps in filters and sort keys."""
+        """Return words that describe special steps in filters and sort keys."""
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
         if type_ is None or request.method != "GET":

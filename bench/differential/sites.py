@@ -12,7 +12,7 @@ SITES = {
     "books": ROOT / "tests" / "tools" / "importer" / "site",
 }
 RULES = "rules"  # a site with every option on every attribute type
-RANDOM = "random-"  # followed by the seed
+RANDOM = "random-"  # prefix of a site's name, which is followed by the seed
 DEFAULT = (*SITES, RULES, f"{RANDOM}1")
 
 

@@ -1,4 +1,4 @@
-"""One step in a conversation: a request, together with the requests that read its effect."""
+"""One step in a conversation: a request, together with the requests that read its effects."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class Step:
     """One request in a conversation.
 
     - `captures` maps references to places in the response, such as `data.documentId`.
-    - `learns`: requests afterwards, to set more references
+    - `learns`: requests that are sent afterwards, to set more references
     - `looks`: requests that read the stored documents
     - `done`: called if both servers accepted the request
     """

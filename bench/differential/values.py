@@ -44,7 +44,9 @@ Chance = random.Random
 
 
 class Values:
-    """Generator of attribute values. With `plain`, responses contain them as they were written."""
+    """Generator of attribute values. With `plain`, it generates only values that responses contain exactly as
+    written.
+    """
 
     def __init__(self, chance: Chance, prefix: str = "v", *, plain: bool = False) -> None:
         self.chance, self.plain = chance, plain
@@ -154,7 +156,7 @@ _GOOD: Mapping[str, Callable[[Values, Attribute], Any]] = {
     "blocks": Values._blocks,
 }
 
-# Some of them are accepted and converted.
+# Some attributes accept and convert some of these values.
 _ANY_WRONG: Sequence[Any] = (5, -1, 1.5, "", "zzz", True, False, [], {}, ["a"], {"a": 1}, None, "0", "true")
 _WRONG: Mapping[str, Sequence[Any]] = {
     "string": ("x" * 300, "x" * 61, "x", "UPPER", " "),

@@ -11,7 +11,7 @@ Version = tuple[str, str]  # (locale, status)
 
 @dataclass
 class Document:
-    """A document: its reference, its versions, and the values that were last written."""
+    """A document: its reference, its versions, and the values that were written last."""
 
     name: str
     uid: str

@@ -47,7 +47,7 @@ class Writes:
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
     ) -> Step:
-        # Some steps contain parameters for the response.
+        # Some steps also have parameters for the response.
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
         version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
@@ -87,7 +87,8 @@ class Writes:
 
     def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
         """Return the requests that read the documents of a type and of related types."""
-        # Publishing a document can remove its relations in related documents.
+        # Related types are included, because publishing a document can remove relations to it from related
+        # documents.
         types = {type_.uid: type_}
         types |= {
             t.uid: t for t in self.world.model.types.values() if type_.uid in self._targets(t.attributes)
@@ -107,7 +108,9 @@ class Writes:
         return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
-        """Return a valid body: all required attributes of a new document, or a few of an old one."""
+        """Return a valid body, with all required attributes of a new document, or a few attributes of an
+        existing one.
+        """
         version = (locale, "published")
         if document is None or type_.single:
             return self.bodies.body(type_.attributes, version, 0.5)
@@ -197,7 +200,7 @@ class Writes:
         return self.bodies.component(attribute, version)
 
     def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
-        """Return components, of which one is identified by its number. Others are omitted or new."""
+        """Return components, one of which is identified by its number. The others are omitted or new."""
         version = (LOCALES[0], "published")
         kind = attribute.get("component") or self.chance.choice(attribute["components"])
         part = self.bodies.body(self.world.model.components[kind], version, 0.4)
@@ -243,7 +246,7 @@ class Writes:
         return self._send(type_, document, self._good(type_, document), (("status", status),))
 
     def locales(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a version in a random locale, mostly not the default locale."""
+        """Write a version in a random locale, which is rarely the default locale."""
         if not type_.localized and self.chance.random() < 0.8:
             return None
         locale = self.chance.choice((*LOCALES, *LOCALES[1:], *LOCALES[1:], "es", "*", ""))
@@ -256,7 +259,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, None), **body}, query)
 
     def validation(self, type_: Type, document: Document | None) -> Step:
-        """Write invalid or converted values, or a body that is no object."""
+        """Write values that are invalid or must be converted, or a body that is not an object."""
         roll, base = self.chance.random(), self._base(type_, document)
         if roll < 0.06:
             data: Any = self.chance.choice(
@@ -334,7 +337,7 @@ class Writes:
         return self._send(type_, document, dict.fromkeys(type_.attributes), query, data={"data": body})
 
     def rules(self, type_: Type, document: Document | None) -> Step | None:
-        """Write defaults, or values at the limits of lengths, bounds, patterns and uniqueness."""
+        """Write defaults, or values that test the limits of lengths, bounds, patterns and uniqueness."""
         names = [n for n, found in type_.attributes.items() if found["type"] in edges.SIMPLE]
         if not names:
             return None
@@ -414,7 +417,7 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write same targets": (Writes.same_targets, 10),
     "write content types": (Writes.content_type, 6),
 }
-# few content types fit
+# Few content types are suitable for these areas.
 _RARE = ("write blocks", "write morph", "write same targets")
-# weights
+# weights of the areas
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -1,7 +1,7 @@
 """Sends conversations (short sequences of writes) to both servers, and compares the documents after each
 step.
 """
-# A conversation ends at its first difference, which would cause others.
+# A conversation ends at its first difference, because that would cause further differences.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ from bench.differential.world import World
 from tests.conformance.compare import dig
 
 _STEPS = 8  # maximum number of steps in one conversation
-_ATTEMPTS = 12  # maximum number of attempts to reduce a step
+_ATTEMPTS = 12  # maximum number of attempts to make a step smaller
 Make = Callable[[World, Chance, str], Maker]
 
 
@@ -29,7 +29,7 @@ class Sent:
 
     step: Step
     verdict: Verdict
-    # the read that reveals the difference, if the response does not
+    # the read request that reveals the difference, if the response to the step does not
     shown: Request | None = None
     lasting: bool = False  # whether stored documents differ from now on
 
@@ -45,7 +45,7 @@ class Writing:
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
         self._shrinking = shrinking
-        # These differences are not effects of the write.
+        # differences that existed before, and are therefore not effects of a write
         self._before = {
             (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }
@@ -53,7 +53,9 @@ class Writing:
     def run(
         self, seed: str, steps: int, make: Make, areas: Mapping[str, int], only: Sequence[int] = ()
     ) -> None:
-        """Run conversations until `steps` steps were sent, or only those numbered in `only`."""
+        """Run conversations until `steps` steps have been sent, or only the conversations whose numbers are
+        in `only`.
+        """
         sent, number = 0, 0
         while number < len(only) if only else sent < steps:
             sent += self._converse(f"{seed}/{only[number] if only else number}", make, areas)
@@ -126,7 +128,7 @@ class Writing:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
-        """Remove steps and parts of the last one, as long as the difference remains."""
+        """Remove steps, and parts of the last step, as long as the difference remains."""
         first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:

@@ -1,9 +1,9 @@
 """`python -m bench.peer` (`make bench-peers`): compares Bifolio's speed with Strapi and json-server.
 
-All three are installed, filled with the same documents, and measured in alternating turns on 127.0.0.1, in
-one run. The first run takes minutes, because npm installs and compiles packages. The installed packages are
-stored in a cache folder. With `--stand-in`, a second Bifolio is filled through its API and measured in place
-of Strapi, to check quickly that the command works.
+All three are installed, filled with the same documents, and measured in alternation on 127.0.0.1, in one run.
+The first run takes minutes, because npm installs and compiles packages. The installed packages are stored in
+a cache folder. With `--stand-in`, a second Bifolio is filled through its API and measured instead of Strapi,
+to check quickly that the command works.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def _stand_in(
 
 @contextmanager
 def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
-    """Context manager: run Strapi with the documents. A filled project is reused."""
+    """Context manager: run Strapi with the documents. A project that was already filled is reused."""
     packages, types = install_strapi(), root / "content-types"
     parts = [json.dumps(documents).encode()]
     parts += [path.read_bytes() for path in sorted(APP.rglob("*")) if path.is_file()]

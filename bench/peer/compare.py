@@ -16,7 +16,7 @@ from bench.serving import Serving, hosted
 from bench.tables import count, ratio, show, size
 
 CONNECTIONS = 16
-_CHECKED = 5  # in each row
+_CHECKED = 5  # number of requests that are checked in each row
 Turns = dict[str, list[Result]]
 
 
@@ -48,7 +48,7 @@ def check(servers: Servers, asked: Sequence[Row]) -> None:
             if _told(ours) != _told(reference) or ours["meta"] != reference["meta"]:
                 raise RuntimeError(f"{row.name}: other documents at {unquote(row.strapi[i])}")
             same = _told({"data": third}) == _told(ours)
-            if not same and row.name != "_q":  # json-server also searches ids and numbers.
+            if not same and row.name != "_q":  # Unlike the others, json-server also searches ids and numbers.
                 raise RuntimeError(f"{row.name}: other documents at {row.json_server[i]}")
 
 
@@ -60,7 +60,7 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
-    """Measure every row in turns, print two tables, and return their figures."""
+    """Measure the servers in turns for every row. Print two tables, and return their figures."""
     answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
@@ -82,7 +82,7 @@ def measure(
 def _turns(
     each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
 ) -> Turns:
-    # The first turn is ignored, because JIT compilers make later ones faster.
+    # The first turn is ignored, because JIT compilers make later turns faster.
     turns: Turns = {name: [] for name in each}
     for turn in range(rounds if unique or SHARE < 1 else rounds + 1):
         for name, (serving, paths) in each.items():

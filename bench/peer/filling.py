@@ -10,7 +10,7 @@ from bench.host import HOST
 from bench.model import REFERRED
 from bench.serving import Serving
 
-# By plural API id, populated one level deep.
+# documents by plural API id, populated one level deep
 Documents = dict[str, list[dict[str, Any]]]
 Ids = dict[str, str]  # maps Bifolio's documentIds to the other server's documentIds
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")

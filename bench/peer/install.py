@@ -1,4 +1,4 @@
-"""Installs the other servers from npm, only once, in a cache folder outside the repository."""
+"""Installs the other servers from npm in a cache folder outside the repository. This happens only once."""
 
 import json
 import os

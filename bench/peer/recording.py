@@ -1,6 +1,6 @@
-"""Recorded responses of another server, and a server that plays them back."""
-# A response is found by its request and conversation. Unknown requests get the status 599; repeated ones get
-# their responses in order, and then the last one.
+"""Recorded responses from one server, and a server that plays them back."""
+# A response is found by its request and conversation. Unknown requests get the status 599. Repeated requests
+# get their responses in the recorded order, and then the last response again.
 
 import http.client
 import json
@@ -19,7 +19,7 @@ from bench.host import HOST
 from bench.serving import Serving, free_port, running
 
 NOT_RECORDED = 599
-_BEGIN = "/recording/begin/"  # followed by the name of a conversation
+_BEGIN = "/recording/begin/"  # prefix of a path that ends in the name of a conversation
 _FORM = "multipart/form-data"
 _MATTER = (
     "authorization", "origin", "accept", "content-type", "strapi-response-format",
@@ -28,7 +28,8 @@ _MATTER = (
 
 
 def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
-    # A form contains pictures, whose bytes depend on the library that creates them.
+    # The bytes of the pictures in a form depend on the library that creates them, so they are not part of the
+    # key.
     known = {name.lower(): value for name, value in headers.items()}
     told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
     content = b"" if known.get("content-type", "").startswith(_FORM) else body or b""

@@ -1,4 +1,4 @@
-"""The same requests in the form of each of the three servers."""
+"""The same requests, in the form that each of the three servers expects."""
 
 import random
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from bench.sites import WORDS
 
 DIFFERENT = scaled(1000, 10)
 PAGE = 25
-LEAST = 40  # with fewer, there would not be several pages
+LEAST = 40  # With fewer documents, there would be only one page.
 _SORTS = ("title", "slug", "publishedOn", "readingMinutes", "summary", "createdAt")
 _EXPANDED = "_expand=author&_expand=category"
 

@@ -49,7 +49,9 @@ def command(packages: Path, *arguments: str) -> list[str]:
 
 
 def surroundings(port: int = 0, locales: Sequence[str] = ()) -> dict[str, str]:
-    """Return the environment variables for Strapi's commands: production mode, without telemetry."""
+    """Return environment variables with which Strapi's commands run in production mode and without
+    telemetry.
+    """
     return {
         "NODE_ENV": "production",
         "PORT": str(port),

@@ -14,7 +14,9 @@ def populate(content_type: ContentType) -> str:
 
 
 def normalise(attribute: Attribute, value: Any, components: Components) -> Any:
-    """Convert a value from the API: relations to documentIds, media to paths, components without ids."""
+    """Convert a value from the API: relations become documentIds, media files become paths, and components
+    lose their ids.
+    """
     kind = attribute["type"]
     if kind == "relation":
         return [one["documentId"] for one in _listed(value)]

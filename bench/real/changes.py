@@ -25,7 +25,7 @@ def body_of(served: Served) -> dict[str, Any]:
 
 
 def own_body_of(served: Served) -> dict[str, Any]:
-    # Other documents may have changed since.
+    # Writes to other documents may have changed this one since.
     attributes = served.document.type.attributes
     return {
         name: value for name, value in body_of(served).items() if not attributes.get(name, {}).get("mappedBy")
@@ -33,7 +33,7 @@ def own_body_of(served: Served) -> dict[str, Any]:
 
 
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
-    """Return an attribute and a new value for it, or None. Each turn chooses another attribute."""
+    """Return an attribute and a new value for it, or None. Each turn chooses a different attribute."""
     options = list(_options(served))
     return options[turn % len(options)] if options else None
 
@@ -55,7 +55,7 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def change(value: Any, attribute: Attribute, components: Components) -> Any:
-    """Return a different value for an attribute, or the same one if there is none."""
+    """Return a different value for an attribute, or the same value if no other is possible."""
     kind = attribute["type"]
     if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
         uid = value[0].get("__component") or attribute["component"]

@@ -1,5 +1,5 @@
 """Generates documents for a project with content types but no content."""
-# Three of each collection type: in YAML, in JSON, and in Markdown if the type has a body.
+# There are three documents of each collection type: in YAML, in JSON, and in Markdown if the type has a body.
 
 import json
 from collections.abc import Iterator, Mapping
@@ -55,7 +55,8 @@ def _documents(content_type: ContentType, singles: set[str]) -> Iterator[tuple[s
                 yield f"{stem}{suffix}.json", json.dumps(values, indent=2, ensure_ascii=False) + "\n"
                 continue
             body = values.pop(content_type.body, None) if content_type.body and number == 2 else None
-            values = json.loads(json.dumps(values))  # a deep copy, so the YAML has no anchors
+            # This makes a deep copy, so that the YAML contains no anchors.
+            values = json.loads(json.dumps(values))
             text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
             if body is None:
                 yield f"{stem}{suffix}.yaml", text

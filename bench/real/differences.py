@@ -1,11 +1,11 @@
-"""Differences between the expected and the actual values, by tree and cause."""
+"""Differences between expected and actual values, by tree and cause."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-LONGEST = 100  # length of a value in an example
+LONGEST = 100  # maximum length of a value in an example
 
 
 @dataclass(slots=True)

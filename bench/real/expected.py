@@ -1,4 +1,4 @@
-"""Computes the expected value of an attribute by the rules in docs/files.md, as in the API."""
+"""Computes the value of an attribute that the API is expected to return, by the rules in docs/files.md."""
 # A value without quotes is read as text, because its attribute determines its type. Only `json` and `array`
 # attributes have the types of YAML 1.2.
 
@@ -46,7 +46,7 @@ def served_keys(document: Document) -> set[str]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    # 1 is equal to 1.0, but not to true.
+    # 1 is equal to 1.0, but not to `true`.
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,11 +1,13 @@
-"""Known differences in which Bifolio is correct, each with the reason."""
+"""Known differences in which Bifolio is correct, each with the reason why."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The cause of correct differences in one tree, and their maximum number."""
+    """A cause of differences in one tree in which Bifolio is correct, and the maximum number of these
+    differences.
+    """
 
     tree: str
     cause: str

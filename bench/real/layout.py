@@ -26,7 +26,8 @@ class ContentType:
     has_drafts: bool
     options: Mapping[str, Any]
     attributes: Mapping[str, Mapping[str, Any]]
-    components: Components = field(default_factory=dict)  # all content types of the site
+    # attributes of all content types and components of the site
+    components: Components = field(default_factory=dict)
 
     @property
     def uid(self) -> str:
@@ -57,7 +58,7 @@ class Document:
 
     type: ContentType
     document_id: str
-    locale: str | None  # None in a content type without locales
+    locale: str | None  # None if the content type is not localized
     is_draft: bool
     name: str  # the value of {name}
     reading: Reading

@@ -1,4 +1,6 @@
-"""Renames attributes of a tree and back in memory, after which every file must be as before."""
+"""Renames attributes in a tree, and then renames them back. This happens in memory, and every file must then
+be as before.
+"""
 
 import random
 from pathlib import Path
@@ -15,7 +17,9 @@ NEW_NAME = "renamed-attribute"
 
 
 def rename_there_and_back(root: Path, limit: int | None, differences: Differences) -> int:
-    """Rename at most `limit` random attributes (None: all) and back. Return their number."""
+    """Rename at most `limit` random attributes (or all if it is None), and rename them back. Return how many
+    were renamed.
+    """
     site = open_site(root, Mode.READ).site
     attributes = [
         (type_.uid if type_.kind == "component" else type_.singular, attribute)

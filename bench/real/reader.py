@@ -1,4 +1,4 @@
-"""Reader for the files in a tree with packages from npm, without Bifolio's code."""
+"""Reader for the files in a tree that uses packages from npm instead of Bifolio's code."""
 
 import json
 import os
@@ -17,8 +17,8 @@ FILES = ("package.json", "read.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Content of one file. `typed` has the types of YAML 1.2, TOML or JSON; `text` has the text of YAML
-    scalars.
+    """The content of one file. Values in `typed` have the types of YAML 1.2, TOML or JSON; `text` contains
+    the text of YAML scalars.
     """
 
     path: str

@@ -26,8 +26,8 @@ from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
-RENAMES = 8  # of each tree
-NO_INDEX = "\nsearch: {index: false}\n"  # no index, because nothing is searched
+RENAMES = 8  # number of attributes to rename in each tree
+NO_INDEX = "\nsearch: {index: false}\n"  # There is no search index, because nothing is searched.
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
 
@@ -49,7 +49,7 @@ class Outcome:
 
 
 def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
-    """Serve a tree, compare its values, and write at most `limit` documents (None: all)."""
+    """Serve a tree, compare its values, and write at most `limit` documents (or all if it is None)."""
     began = time.monotonic()
     outcome = Outcome(tree)
     root = unpack(source, tree.name, folder)
@@ -120,7 +120,7 @@ def _locales(root: Path) -> list[str]:
 
 
 def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
-    """Send the requests in requests.json, of a project's front end."""
+    """Send the requests in requests.json, which a project's front end sends."""
     listed = root / "requests.json"
     if not listed.exists():
         return
@@ -132,5 +132,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    # Their documents may not have a file yet.
+    # The documents of single types may not have a file yet.
     return tuple(one.path for one in types if one.is_single)

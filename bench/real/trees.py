@@ -12,13 +12,14 @@ ENDINGS = (".tar.gz", ".tar.xz")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A public repository at a commit. `subfolder` is the part that is used."""
+    """A public repository at a commit. `subfolder` is the part of the repository that is used."""
 
-    # `defines_types`: it already contains content types. An archive contains one folder with its name.
+    # `defines_types` is whether it already contains content types. An archive contains one folder with the
+    # archive's name.
 
     name: str
     url: str
-    commit: str | None  # None if the archive does not state the commit
+    commit: str | None  # None if the archive does not contain the commit's id
     licence: str
     subfolder: str
     generator: str

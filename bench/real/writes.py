@@ -61,7 +61,9 @@ def write_unchanged(client: Client, root: Path, written: Sequence[Served], diffe
 def write_changed(
     client: Client, root: Path, reader: Path, written: Sequence[Served], differences: Differences
 ) -> int:
-    """Change an attribute of each document, which must change one hunk. Returns the number of writes."""
+    """Change an attribute of each document, and check that the diff has only one hunk. Return the number of
+    writes.
+    """
     changes: dict[str, Change] = {}
     for turn, served in enumerate(written):
         chosen = choose(served, turn)
@@ -85,7 +87,9 @@ def write_changed(
 
 
 def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list[str]]]:
-    """Return the changed lines of each file and hunk, by default without hunks of timestamps."""
+    """Return the changed lines of each hunk in each file, by default without hunks that only change
+    timestamps.
+    """
     git(root, "add", "-A", "--intent-to-add")
     text = git(root, "-c", "core.quotePath=off", "diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0")
     found: dict[str, list[list[str]]] = {}
@@ -147,7 +151,7 @@ def _describe(hunks: Sequence[Sequence[str]]) -> str:
 def _compare_readings(
     readings: Mapping[str, Reading], changes: Mapping[str, Change], differences: Differences
 ) -> None:
-    """Compare the values in changed files with those before, as the independent reader reads them."""
+    """Compare the values in changed files with the earlier values, both as read by the independent reader."""
     for path, change in changes.items():
         before, after = change.served.document.reading, readings[path]
         if after.error:

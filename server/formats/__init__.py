@@ -1,1 +1,1 @@
-"""Parsers that also return the positions of values, and editors that leave unchanged bytes as they are."""
+"""Parsers that also return the positions of values, and editors that leave all other bytes unchanged."""

@@ -58,27 +58,29 @@ class ConfigFile:
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        # A missing value has the position of its nearest parent.
+        # For a missing value, this is the position of its nearest parent.
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error at the value with this path."""
+        """Return an error that refers to the value at this path."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` is the rule, such as "be true or false"."""
+        """Return an error for an invalid value. `must` says what the value must be, such as "be true or
+        false".
+        """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error at the key with this path."""
+        """Return an error that refers to the key at this path."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Parse site.yaml or a schema file. A missing optional file is empty.
+    """Parse site.yaml or a schema file. A missing file counts as empty if `optional` is set.
 
     Raises SetupError if the file can't be read or is not a mapping.
     """
@@ -86,7 +88,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
-        # Another program is saving the file, or a crash has truncated it.
+        # An empty file is probably just being saved by another program, or was truncated by a crash.
         if not text.strip() and not optional:
             raise SyntaxProblem("the file is empty", None, "add the missing content, or delete the file")
         if path.endswith(".json"):

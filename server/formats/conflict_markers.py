@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 MARKER_SIZE = 7
-# With more pairs of lines, everything between the first and the last difference is one conflict.
+# If there are more pairs of lines, everything from the first difference to the last is marked as one
+# conflict.
 MAX_COMPARED_LINE_PAIRS = 1_000_000
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # `splitlines` would also split at other characters.
 
-Span = tuple[int, int, int, int]  # indexes of differing lines: start and end in one text, then in the other
+# range of differing lines: start and end index in one text, then in the other
+Span = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Names of the versions after the conflict markers."""
+    """The names of the versions, which follow the conflict markers."""
 
     base: str = "base"
     ours: str = "ours"
@@ -26,7 +28,7 @@ class Labels:
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
     """Combine `ours` and `theirs`, with conflict markers around the lines that differ.
 
-    With `base`, conflicts also show the base's lines, as in git's style `diff3`.
+    If `base` is given, conflicts also show its lines, as in git's style `diff3`.
     """
     one, two = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
@@ -69,7 +71,7 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of one version with the base: the indexes of equal lines in both."""
+    """Alignment of one version (`ours`) with the base: the indexes of equal lines in both."""
 
     ours: Sequence[int]
     base: Sequence[int]
@@ -86,7 +88,7 @@ class _Places:
         return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
 
     def lines(self, start: int, end: int) -> Sequence[str]:
-        """Return the base's lines for the lines from `start` to `end`."""
+        """Return the base's lines that correspond to this version's lines from `start` to `end`."""
         before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)
         first = self.base[before] + 1 if before >= 0 else 0
         last = self.base[after] if after < len(self.base) else len(self.base_lines)

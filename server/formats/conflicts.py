@@ -5,19 +5,19 @@ import re
 from server.formats.tree import SyntaxProblem
 
 _BEGINS = "<<<<<<< "
-# git's attribute `conflict-marker-size` makes markers longer.
+# Markers can be longer than seven characters, because git has the attribute `conflict-marker-size`.
 _BEGIN_LINE = re.compile(r"(<{7,}) ")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if YAML, JSON or TOML text contains a git merge conflict."""
+    """Raise SyntaxProblem if text in YAML, JSON or TOML contains an unresolved git merge conflict."""
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if Markdown text contains a git merge conflict.
+    """Raise SyntaxProblem if Markdown text contains an unresolved git merge conflict.
 
     Ignores conflicts in fenced code blocks after index `start`.
     """
@@ -31,7 +31,7 @@ def has_conflict(text: str) -> bool:
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Replace the lines of fenced code blocks with ""."""
+    """Return the lines, with those in fenced code blocks replaced by ""."""
     kept = list(lines)
     at = 0
     while at < len(lines):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from server.formats.edits import same
 from server.formats.tree import Tree
 
-MAX_COMPARED_PAIRS = 10_000  # pairs of an old and a new item
+MAX_COMPARED_PAIRS = 10_000  # maximum number of pairs of an old and a new item that are compared
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Replacement of the items from `start` to `end` (exclusive) with `new`."""
+    """Replacement of an old list's items from `start` to `end` (exclusive) with the items in `new`."""
 
     start: int
     end: int
@@ -69,10 +69,8 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one item when an old list becomes a new list.
-
-    A moved item `moves` to its new place and `leaves` its old one. A new item `comes`, and a removed item
-    `goes`.
+    """What happens to one item when an old list is turned into a new one. There are two steps for a moved
+    item: it `moves` to its new place and `leaves` its old one. A new item `comes`, and a removed item `goes`.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -81,7 +79,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield the change of each item, in the order of the new list."""
+    """Yield what happens to each item, in the order of the new list."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -116,9 +114,8 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Map the new place of each moved item to its old index.
-
-    A place is the index of the replacement, and the item's index in it.
+    """Map the new place of each moved item to its old index. A place consists of the index of a replacement
+    in `found`, and the item's index within that replacement.
     """
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:

@@ -9,7 +9,7 @@ from typing import Any
 from server.formats.text_positions import line_start, newline_of
 from server.formats.tree import Plain, Tree, is_null, typed
 
-REMOVE: Any = object()  # value of a key that must be removed
+REMOVE: Any = object()  # stands for the new value of a key that must be removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Cut:
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
     """Apply replacements that do not overlap."""
-    # At the same index, insertions keep their order and come before a removal.
+    # Insertions at the same index keep their order, and come before a removal at that index.
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
         text = text[: cut.start] + cut.text + text[cut.end :]
@@ -62,7 +62,7 @@ def _equal(old: Any, new: Any) -> bool:
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
 
-Span = tuple[int, int]  # indexes in a text at which an item starts and ends
+Span = tuple[int, int]  # the indexes at which an item starts and ends in a text
 Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its text (None if it is removed)
 
 
@@ -70,7 +70,8 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 class _Item:
     """One item of a bracketed list, and the text around it.
 
-    `gap` is between the item and its comma. `tail` is the comment after the comma.
+    `lead` is the text before the item. `gap` is the text between the item and its comma. `tail` is the
+    comment after the comma.
     """
 
     lead: str
@@ -84,9 +85,9 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    White space before a new item: `first` for the first item, `inner` for others, and `broken` for a line
-    break. `margin` is the white space before the closing bracket. `trailing` allows a comma after the last
-    item.
+    The white space before a new item is `first` for the first item, `inner` for others, and `broken` where a
+    line break is required. `margin` is the white space before the closing bracket. `trailing` allows a comma
+    after the last item.
     """
 
     opening: str
@@ -103,9 +104,8 @@ class Brackets:
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text with the given items, at least one of which must remain.
-
-        Include removed items, too, so that the comments above them are kept.
+        """Return the text with the given items, at least one of which must not be removed. `parts` must
+        include the removed items, so that the comments above them are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -127,7 +127,7 @@ class Brackets:
         return made + (_on_new_line(closing, self.margin) if commented else closing)
 
     def _lead(self, i: int, *, first: bool) -> str:
-        # Keep a comment above the item.
+        # The comment above the item is kept.
         lead = self.items[i].lead if i >= 0 else ""
         if i >= 0 and ("#" in lead or first == (i == 0)):
             return lead

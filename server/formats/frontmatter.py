@@ -19,7 +19,7 @@ from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 
 Repeats = list[RepeatedKey] | None
-# Blank lines above a block are allowed, as in Hugo, Zola and Astro.
+# As in Hugo, Zola and Astro, there can be blank lines above the front matter.
 _BLANK_LINES = re.compile(
     r"""(?:[ \t]*\r?\n)+
     (?=(?:---|\+\+\+)[ \t]*\r?\n  # a fence
@@ -46,7 +46,7 @@ class Parts:
             if body.startswith(lead):
                 body = body.removeprefix(lead)
                 break
-        # In a file whose lines end with \n, a \r before the final \n belongs to the text.
+        # In a file whose lines end in \n, a \r before the final \n belongs to the text.
         newline = newline_of(self.opening or self.closing or self.rest)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
@@ -59,12 +59,12 @@ class Parts:
 
 # The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
 class Handler(BaseHandler):
-    """A format of front matter, such as YAML."""
+    """Handler for one format of front matter, such as YAML."""
 
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split Markdown text. Raises SyntaxProblem if the front matter is not closed."""
+        """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -83,7 +83,8 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter into a mapping. Raises SyntaxProblem.
 
-        `above` is the number of lines above the front matter, which is added to positions.
+        `above` is the number of lines above the front matter, which is added to the line numbers of
+        positions.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -109,11 +110,11 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys, as `edit_yaml` does."""
+        """Change the values of keys in front matter, as `edit_yaml` does."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last values of repeated keys."""
+        """Remove all but the last value of each of these duplicate keys."""
         raise NotImplementedError
 
 
@@ -164,7 +165,7 @@ class JsonHandler(Handler):
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split Markdown text. Raises SyntaxProblem if the object is not valid JSON."""
+        """Split Markdown text into its parts. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -187,7 +188,7 @@ class JsonHandler(Handler):
 
 
 class NamedHandler(Handler):
-    """Unsupported front matter that begins with a format's name, such as `---json`."""
+    """Front matter that begins with the name of a format, such as `---json`. It is not supported."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -212,7 +213,7 @@ def split(text: str) -> Parts:
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split(text[blank.end() :])
-        except SyntaxProblem:  # The dashes are a horizontal rule.
+        except SyntaxProblem:  # The dashes are a horizontal rule, not the start of front matter.
             return Parts(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))

@@ -1,4 +1,4 @@
-"""JSON parser, writer and editor. Edits leave unchanged bytes as they are."""
+"""JSON parser, writer and editor. Edits leave all other bytes unchanged."""
 
 import json
 import re
@@ -63,13 +63,13 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # --- reader ---------------------------------------------------------------------------------------
 
-# strings, and the numbers for which Python's parser reports an error without a position
+# Matches strings, and the numbers for which Python's parser reports errors without a position.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
-# strings, in linear time
+# Matches strings, in linear time.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-# strings, empty lists and objects, and separators before a value, in linear time
+# Matches strings, empty lists and objects, and the separators before values, in linear time.
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-# For short text, counting without a limit is ten times as fast.
+# For text up to this length, values are counted without a limit, which is ten times as fast.
 SHORT_CHARS = 64 * 1024
 
 _ENDS = {"}": "object", "]": "list"}
@@ -165,7 +165,7 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    # Python's parser reports no position for invalid numbers and repeated keys.
+    # Python's parser reports no position for invalid numbers and duplicate keys.
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
         line, column, _ = position_at(text, odd.start())
@@ -205,7 +205,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def json_text(
     value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
 ) -> str:
-    """Convert a value to JSON, keeping all digits of numbers.
+    """Return a value as JSON, keeping all digits of numbers.
 
     `indent` is one level of indentation, or None for a single line. `margin` indents the first line. `tight`
     omits the spaces after `,` and `:`.
@@ -279,11 +279,11 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        # Filling an empty list or object puts each item on its own line.
+        # The items of a list or object that was empty are each written on a line of their own.
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a changed list. If `many` is set, new items span multiple lines."""
+        """Yield the items of a changed list. If `many` is set, new items can span multiple lines."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-# Parsers in Python take ten times as long, and return only the lines of blocks.
+# Markdown parsers written in Python take ten times as long, and only return the line numbers of blocks.
 from pyromark import Options, events_with_range, reference_definitions
 from pyromark import html as render_html
 
@@ -14,8 +14,8 @@ from server.formats.prose import EXTERNAL, Heading, Kind, Link, Prose
 
 _OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_HEADING_ATTRIBUTES | Options.ENABLE_FOOTNOTES
 _HTML_OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_STRIKETHROUGH
-# JSON can contain surrogates, which can't be encoded as UTF-8. The replacements have the same number of
-# bytes.
+# Strings from JSON can contain surrogates, which can't be encoded as UTF-8. The replacement character has the
+# same number of bytes.
 _SURROGATE, _REPLACEMENT = re.compile("[\ud800-\udfff]"), "\N{REPLACEMENT CHARACTER}"
 _ATTRIBUTE_LIST = re.compile(r"\{:?[^{}]*\}$")
 _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
@@ -32,12 +32,12 @@ def read_markdown(text: str, first_line: int = 1) -> Prose:
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is kept."""
+    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is output unchanged."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 
 class _Reader:
-    """Collector of the links, images and headings of one text."""
+    """Collector of the links, images and headings in one text."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self._text, self._first = text, first_line
@@ -99,14 +99,14 @@ class _Reader:
             self._heading = None
 
     def _add_undefined(self, link: Any) -> None:
-        # `[text]` and `[text][]` are usually meant as text.
+        # If undefined, `[text]` and `[text][]` are usually meant as plain text.
         if link["link_type"] == "Reference":
             self._links.append(Link("undefined", link["reference"], *self._place(link["span"]["start"])))
 
     def _add(
         self, kind: Kind, target: str, start: int, end: int, alt: str | None = None, *, is_named: bool = False
     ) -> None:
-        # The position is that of the destination, if it is written there.
+        # The position is that of the destination if the link itself contains it.
         if kind != "image" and EXTERNAL.match(target):
             return
         written = target.encode(errors="surrogatepass")
@@ -169,7 +169,7 @@ def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
     for tag, attributes, line, column, text in parser.found:
         target = attributes.get("href" if tag == "a" else "src")
         if target is None:
-            continue  # an anchor, or JSX that spreads an object
+            continue  # This is an anchor, or JSX that spreads an object.
         index = starts[line - 1] + column + max(text.find(target), 0)
         alt = attributes["alt"] or "" if "alt" in attributes else None
         yield ("link", target, None, index) if tag == "a" else ("image", target, alt, index)

@@ -14,8 +14,8 @@ Kind = Literal["link", "image", "definition", "undefined"]
 class Link:
     """A link or image. Line and column are counted from 1.
 
-    The kind `definition` is a line `[name]: destination`, and `undefined` is a link `[text][name]` whose name
-    has no definition. `is_named` means that the destination is in a definition.
+    The kind `definition` stands for a line `[name]: destination`, and `undefined` for a link `[text][name]`
+    whose name has no definition. `is_named` is whether the destination is in a definition.
     """
 
     kind: Kind
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """Text with its links, headings and anchors. Omits links to other sites."""
+    """A text with its links, headings and anchors. Links to other sites are omitted."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -46,9 +46,11 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """Folded anchors of the text. A final dash stands for any ending."""
+        """The folded anchors in the text. An anchor that ends in a dash stands for all anchors that begin
+        with it.
+        """
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
-        # MDX components and shortcodes can contain headings that CommonMark does not see.
+        # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
         others = (_EXPLICIT.sub("", line) for line in lines)
         headings = heading_anchors((*(heading.text for heading in self.headings), *others))
@@ -71,18 +73,18 @@ def defined_names(text: str) -> frozenset[str]:
 
 # --- anchors --------------------------------------------------------------------------------------
 
-# ids in HTML and JSX (`id="x"`), and in attribute lists of Kramdown and Hugo (`{: #x}`)
+# Matches ids in HTML and JSX (`id="x"`), and in the attribute lists of Kramdown and Hugo (`{: #x}`).
 _IDS = re.compile(r"""(?:\b(?:id|name)=["']|\{[:.\w\s-]*#)([^"'\s}]+)""")
 # All patterns run in linear time, because the text could be malicious.
 _HEADING_LINES = re.compile(r"^[ \t>*+-]*#{1,6}[ \t](.+)$", re.MULTILINE)
 _EXPLICIT = re.compile(r"\{:?[^{}]*\}$")
 _MARKS = re.compile(r"[`*]|\]\([^()\n]*\)|<[^<>]*>")
-# a name in quotes, after a colon at the end of a line, or in a template or shortcode
+# Matches a name that is in quotes, after a colon at the end of a line, or in a template or shortcode.
 _NAMES = re.compile(
     r"""["']([^"'\s]{1,200})["']|:[ \t]([^\s:]{1,200})$|\{[{%<]([^{}\n]{1,200})""", re.MULTILINE
 )
 _DEFINED = re.compile(r"^[ \t]{0,20}\[([^\]\n]{1,999})\]:", re.MULTILINE)
-_SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")  # including emoji
+_SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")  # symbols, including emoji
 _HAS_IDS = re.compile(r"id=|name=|\{")
 _SEPARATORS = re.compile(r"[\W_]+")
 _ASCII_ONLY = re.compile(r"[^a-zA-Z0-9 -]+")
@@ -91,19 +93,19 @@ _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
 def fold_anchor(anchor: str) -> str:
-    """Normalize an anchor, so that case and separators do not matter."""
+    """Normalize an anchor, so that comparisons ignore case and separators."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
 
 def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the folded anchors of headings, as GitHub, Hugo, Kramdown and Zola generate them."""
+    """Yield the folded anchors that GitHub, Hugo, Kramdown and Zola generate for headings."""
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)
         for anchor in dict.fromkeys(map(fold_anchor, forms)):
             yield anchor
             count = counts[anchor] = counts.get(anchor, -1) + 1
-            # Some processors count from 1, others from 2.
+            # Some processors number duplicate anchors from 1, others from 2.
             yield from (f"{anchor}-{count}", f"{anchor}-{count + 1}") if count else ()
-            if _SYMBOLS.search(text):  # Zola writes the names of symbols, such as `crab`.
+            if _SYMBOLS.search(text):  # In anchors, Zola replaces symbols with their names, such as `crab`.
                 yield f"{anchor}-"

@@ -1,4 +1,4 @@
-"""Renames keys in a file and leaves all other bytes as they are."""
+"""Renames keys in a file, and leaves all other bytes unchanged."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +12,7 @@ from server.formats.tree import Node
 from server.formats.yaml.reader import yaml_nodes
 from server.formats.yaml.writer import is_safe_plain
 
-# old path of a key: new name
+# new names of keys, by the key's old path
 Renames = Mapping[KeyPath, str]
 
 
@@ -53,7 +53,7 @@ def _rename(format_: str, text: str, renames: Renames) -> str:
 def _node_cuts(
     node: Node, at: KeyPath, renames: Renames, above: set[KeyPath], *, is_json: bool
 ) -> Iterator[Cut]:
-    # `above` contains the paths of all lists and mappings with keys to rename.
+    # `above` contains the paths of all lists and mappings that contain keys to rename, directly or deeper.
     if at not in above:
         return
     for i, item in enumerate(node.items):

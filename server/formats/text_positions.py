@@ -28,7 +28,8 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines directly above a line, or else the start of the line.
+    """Return the start of the comment lines directly above a line, or the start of the line if there are
+    none.
 
     The text before index `first` is ignored.
     """
@@ -52,7 +53,7 @@ def attribute_path(path: KeyPath) -> str:
 
 
 class Position(NamedTuple):
-    """Line and column of a key or list item, counted from 1.
+    """Line and column of a key or list item, both starting at 1.
 
     `value` is the column of a scalar value on the same line, or 0.
     """
@@ -67,9 +68,8 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """An earlier occurrence of a key that is repeated in a mapping. The last occurrence is used.
-
-    `text` is its value if that is a scalar.
+    """An earlier occurrence of a duplicate key in a mapping, in which only the last occurrence counts. `text`
+    is the earlier value if it is a scalar.
     """
 
     at: KeyPath
@@ -92,5 +92,5 @@ def nearest(positions: Positions, at: KeyPath) -> Position | None:
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
-    # A mapping, a list or a value below its key has no column of its own.
+    # Mappings, lists, and values on a line below their key have no column of their own.
     return (position.line, position.value or position.column) if position else (None, None)

@@ -1,6 +1,6 @@
 """Parsed content of files, as dicts, lists and scalars.
 
-Unquoted values stay text (`Plain`), so that the schema can decide that `country: NO` is a string.
+Unquoted values are kept as text (`Plain`), so that the schema can decide that `country: NO` is a string.
 """
 
 import math
@@ -10,13 +10,13 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_SHOWN_CHARS = 40  # in messages
+MAX_SHOWN_CHARS = 40  # limit for values in messages
 
 Tree = Any
 
 
 class Plain(str):
-    """Text of an unquoted value. The schema determines its type."""
+    """The text of an unquoted value, whose type depends on the schema."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ def describe_value(tree: Any) -> str:
 class SyntaxProblem(ValueError):
     """A syntax error in a file, with its position and how to fix it.
 
-    Line and column count from 1, and are None if unknown.
+    Line and column start at 1, and are None if unknown.
     """
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
@@ -80,7 +80,8 @@ class Node:
     """A value in a syntax tree, and its position in the text.
 
     `end` excludes comments and blank lines after the value. `style` is the quote or block character of a
-    scalar, and `flow` or `block` for a list or mapping. `anchored` means that it has an anchor or a tag.
+    scalar, and `flow` or `block` for a list or mapping. `anchored` is whether the value has an anchor or a
+    tag.
     """
 
     kind: Kind

@@ -10,7 +10,8 @@ from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, S
 from server.schema.rules import check_rules
 from server.schema.spelling import suggestion
 
-# API ids that conflict with another path below /api/, or would share the permissions of users, roles or files
+# API ids that would conflict with other paths below /api/, or have the same permissions as users, roles or
+# files
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
@@ -19,7 +20,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Check the API ids, rules and attributes in a schema. Append errors to `wrong`."""
+    """Check the API ids, rules and attributes in a schema, and append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     with noting(wrong):
@@ -152,7 +153,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # already reported as an error in the other content type's schema file
+        return  # This has already been reported as an error in the other content type's schema file.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"

@@ -13,8 +13,8 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Describe one content type. Returns None if it is unknown, or belongs to a plugin and is hidden in
-    Strapi.
+    """Describe one content type. Return None if it is unknown, or if it belongs to a plugin and Strapi hides
+    it.
     """
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 

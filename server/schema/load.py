@@ -38,7 +38,7 @@ _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read the schemas of a site. Raises SetupError for the first error."""
+    """Read the schemas of a site. If there are errors, raises the first one as a SetupError."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -65,7 +65,9 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # If a schema can't be read, every relation to its type would be reported.
+    # This check is skipped if a schema can't be read, because every relation to its type would be reported as
+    # wrong.
+    if not wrong:
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -74,7 +76,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users, with the inverse side of each relation to users."""
+    """Return the content type for users, including the inverse side of each relation to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -88,7 +90,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files, or nothing if a folder can't be read."""
+    """Return the paths of all schema files, or none if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
@@ -98,7 +100,7 @@ def schema_paths(root: Path) -> Iterator[str]:
 
 
 def _schema_files(root: Path, folder: Path) -> list[Path]:
-    # If a folder can't be read, its content types would appear to be deleted, hence SetupError.
+    # If this were ignored, content types in a folder that can't be read would appear to be deleted.
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()
@@ -130,7 +132,8 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
-    # Otherwise, every relation to one of the attributes would be reported as wrong.
+    # This error is raised first, because otherwise every relation to one of the attributes would be reported
+    # as wrong.
     if wrong_key:
         raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
@@ -344,7 +347,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (bool, str): "true, or text that says what to use instead",
 }
 
-# attribute types for the custom fields of Strapi plugins; others have the type `json`
+# attribute types for the custom fields of Strapi plugins; fields that are not listed have the type `json`
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",
@@ -393,10 +396,10 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values["deprecated"] = said if isinstance(said, str) else DEPRECATED if said else ""
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
-    # Users have no files, so the relation is stored in the files of this content type.
+    # Users are not stored in files, so the relation is stored in the files of this content type.
     if values.get("target") == USER and "mapped_by" in values:
         values.setdefault("inversed_by", values.pop("mapped_by"))
-    # In a localized content type, attributes without the option `localized` have one value for all locales.
-    # As in Strapi, uids and relations always have one for each locale.
+    # In a localized content type, attributes without the option `localized` have the same value in all
+    # locales. As in Strapi, uids and relations always have a separate value for each locale.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

@@ -12,7 +12,7 @@ from server.problems import Severity
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
-ACCOUNT_UIDS = frozenset({USER, ROLE})  # stored in the accounts database, not in files
+ACCOUNT_UIDS = frozenset({USER, ROLE})  # types that are stored in the accounts database, not in files
 
 Kind = Literal["collectionType", "singleType", "component"]
 
@@ -27,7 +27,7 @@ class AttributeType:
     text: bool = False
 
 
-DEPRECATED = "true"  # a deprecated attribute without a replacement
+DEPRECATED = "true"  # marks a deprecated attribute that has no replacement
 CUSTOM_FIELD = "customField"  # the type of attributes that Strapi plugins define
 
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
@@ -73,7 +73,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a content type or component, with its options in the schema."""
+    """An attribute of a content type or component, with its options from the schema."""
 
     name: str
     type: str
@@ -133,7 +133,7 @@ class Attribute:
 
     @property
     def queryable(self) -> bool:
-        # The components in a dynamic zone need not have any attributes in common.
+        # Dynamic zones are excluded, because their components need not have any attributes in common.
         return self.visible and self.type != "dynamiczone"
 
     @property
@@ -147,12 +147,14 @@ class Attribute:
 
     @property
     def morph(self) -> bool:
-        """Whether this is a morph relation, with targets of different content types."""
+        """Whether this is a morph relation, whose targets can have different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """Whether this is the stored side of a morph relation. Targets are stored with their content type."""
+        """Whether this is the stored side of a morph relation, where targets are stored with their content
+        types.
+        """
         return self.relation in POLYMORPHIC
 
     @property
@@ -182,8 +184,8 @@ class ContentRule:
     """A rule in a schema's `options.rules`, which `bifolio check` applies.
 
     - `path` leads to the value, such as `("seo", "metaTitle")`.
-    - `limits` is an attribute with the options of the rule.
-    - `message`, unless "", replaces the usual messages.
+    - `limits` is an attribute whose options are the limits that the rule sets.
+    - `message` replaces the usual messages, unless it is "".
     """
 
     path: tuple[str, ...]
@@ -221,7 +223,7 @@ class Type:
     draft_key: DraftKey | None = None
     file_name: str | None = None
     body: str | None = None
-    # name of the json attribute that collects the other keys of a file
+    # name of the JSON attribute that collects all keys in a file that the schema doesn't define
     other_keys: str | None = None
     rules: tuple[ContentRule, ...] = ()
     path: str = ""
@@ -242,13 +244,13 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names of the fields in a response without a `fields` parameter, except the ids."""
+        """The names of the fields, except ids, in responses to requests without the parameter `fields`."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """The names that `populate` can contain, in the order of `populate=*`."""
+        """The names that `populate` can contain, in the order in which `populate=*` populates them."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
@@ -296,7 +298,7 @@ class Schema:
 
     @cached_property
     def knows_users(self) -> bool:
-        """Whether any content can refer to users or roles."""
+        """Whether any content type can refer to users or roles."""
         relations = (
             a
             for t in self.types.values()
@@ -307,8 +309,8 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each uid, the attributes that refer to documents or media files, and their index in a stored
-        row.
+        """For each uid, the attributes that refer to documents or media files, each with its index in a
+        stored row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -362,11 +364,12 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
-# `mapped_by` of the attribute `related` of media files, the inverse of all media attributes
+# used as `mapped_by` of the media files' attribute `related`, which is the inverse side of all media
+# attributes
 ANY_MEDIA = "*"
 
 # Types without schema files. Media files can be populated and filtered like documents. Users are indexed
-# without their secrets (index.user_index).
+# without their passwords and other secrets (index.user_index).
 BUILT_IN: Mapping[str, Type] = {
     UPLOAD: _plugin(
         UPLOAD,
@@ -419,7 +422,7 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 
 
-# The cache saves 0.15 of 0.74 ms per `GET /overview`.
+# The cache saves 0.15 of the 0.74 ms that `GET /overview` takes.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
     """Return the name of the attribute that serves as the title of a document, or None."""
@@ -436,7 +439,7 @@ def key_of(type_: Type) -> str:
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
     """Return a name such as `Article` for each uid, for generated code.
 
-    Names stay unique with any of the `suffixes`, and differ from those in `taken`.
+    Names remain unique if any of the `suffixes` is added, and differ from the names in `taken`.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -475,7 +478,7 @@ def document_tag(uid: str, document_id: str) -> str:
 def header_value(tags: Iterable[str]) -> str:
     """Return the value of the header with the given cache tags and SITE_TAG.
 
-    Above 4 kB, the tags of content types replace those of documents.
+    If that is longer than 4 kB, the tags of documents are replaced with those of their content types.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -52,7 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return why a string does not match a regular expression ("must match …"), or "" if it matches."""
+    """Return a message ("must match …") if a string does not match a regular expression, or else ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -60,7 +60,7 @@ def mismatch(pattern: str, text: str) -> str:
     return "" if matched else f'must match the following: "/{pattern}/"'
 
 
-# The cache saves 3.4 of 163 µs per document with a pattern at a cold start.
+# For each document with a pattern, the cache saves 3.4 of 163 µs at a startup without a cached index.
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> Any:
     return regex.compile(_as_python(_utf16_units(pattern)))
@@ -80,7 +80,7 @@ def _as_python(pattern: str) -> str:
     for found in _TOKEN.finditer(pattern):
         token = found[0]
         if token in _CLASSES:
-            if is_in_class and before == "-":  # not a range, as in `[.-\d]`
+            if is_in_class and before == "-":  # The dash does not form a range here, as in `[.-\d]`.
                 made[-1] = r"\-"
             made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
         elif is_in_class:
@@ -105,7 +105,7 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
     if token in _TRANSLATIONS:
         return _TRANSLATIONS[token]
     if token == "{" and not _QUANTIFIER.match(pattern, at):
-        return r"\{"  # a literal brace; the package `regex` could treat it as a fuzzy match
+        return r"\{"  # This is a literal brace, which the package `regex` could mistake for a fuzzy match.
     if token == "(?" and not _GROUP.match(pattern, at):
         raise regex.error(f"JavaScript has no group {pattern[at : at + 4]}", pattern, at)
     if token in ("*+", "++", "?+") or (token == "}+" and _QUANTIFIER_END.search(pattern[: at + 1])):
@@ -135,7 +135,8 @@ _CATEGORY = regex.compile("L[Cultmo]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp
 _PORTABLE_GROUP = regex.compile(r"\(\?(?:[:=!]|<[=!]|<[A-Za-z_$][\w$]*>)")
 _LOOKAHEAD = regex.compile(r"\(\?[=!]")
 _WITHOUT_FLAG = {"[]": "(?!)", "[^]": r"[\s\S]", "[^": "[^", "[": "["}
-# These match a character beyond U+FFFF as one character. Without the flag `u`, it counts as two.
+# With the flag `u`, these match a character beyond U+FFFF as a whole. Without it, such a character counts as
+# two.
 _WIDE = regex.compile(r"\.|\\[DWSpP]|\[\^|[^\x00-\uffff]")
 _BEYOND = r"[^\u0000-\uffff]"
 
@@ -143,7 +144,7 @@ _BEYOND = r"[^\u0000-\uffff]"
 def portable(pattern: str) -> str | None:
     r"""Convert a regular expression to one for JavaScript's flag `u`, or return None.
 
-    The result matches at least the same strings.
+    The result matches at least the same strings as the original.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -184,7 +185,9 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
-    """Return an escape sequence as the flag `u` requires it, or None if this flag changes its meaning."""
+    """Return an escape sequence in the form that the flag `u` requires, or None if the flag changes its
+    meaning.
+    """
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):
@@ -194,7 +197,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
         return token
     if letter in escapable:
         return token
-    # a letter without a meaning, a backreference or an octal number
+    # None for a letter without a special meaning, a backreference or an octal number
     return None if not letter or (letter.isascii() and letter.isalnum()) else letter
 
 

@@ -85,7 +85,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
     if regex is not None and (fault := import_module("server.schema.patterns").fault(regex)):
         what = f'the regex of the rule for "{rule["path"]}" is invalid: {fault}'
         raise file.refuse(what, "write a valid regular expression", *at, "regex")
-    # because the type "text" has no options of its own
+    # The type is "text" because it has no options of its own.
     return Attribute(
         rule["path"],
         "text",
@@ -100,7 +100,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if the path of a rule leads to no attribute."""
+    """Raise SetupError if the path in a rule doesn't lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

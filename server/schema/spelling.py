@@ -18,9 +18,9 @@ from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
 MIN_SIMILARITY = 0.65  # "tga" is similar to "tag", but "date" is not similar to "name"
-MAX_CPU_S = 1.0  # limit for all suggestions in one report
+MAX_CPU_S = 1.0  # limit on processor time for all suggestions in one report
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # for two words after their common start and end are removed
+_MIN_REST_SIMILARITY = 0.55  # minimum similarity of two words after their common start and end are removed
 _WORDS_PER_CLOCK_READ = 100
 
 
@@ -57,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # both are cheap upper bounds of `ratio`
+        # Both are upper bounds of `ratio` and fast to compute.
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -66,7 +66,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    # Otherwise, all uids would be similar, because they begin with `api::`.
+    # Without this, all uids would be similar, because they begin with `api::`.
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
     return not (word and other) or SequenceMatcher(None, word, other).ratio() >= _MIN_REST_SIMILARITY
@@ -91,10 +91,8 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped word stands for, or None unless there is exactly one
-        candidate.
-
-        The two can differ in case, accents, separators, or the order of two adjacent letters.
+        """Return the known word that a mistyped word stands for, or None if there are no candidates or more
+        than one. A candidate can differ in case, accents, separators, or the order of two adjacent letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -164,7 +162,8 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
             positions = read_config_file(root, type_.path).positions if found else {}
-        except SetupError:  # The file has changed since the schemas were read, so they will be read again.
+        # The file has changed since the schemas were read. They will be read again anyway.
+        except SetupError:
             continue
         for at, hint in found.items():
             line, column = line_and_column(nearest(positions, at))

@@ -1,4 +1,4 @@
-"""Catalog of the searchable versions of documents, by their key in the search index."""
+"""Catalog of the searchable document versions, by their key in the search index."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Versions of one content type and locale, found by requests for the same statuses (`published`,
-    `draft`).
+    """The versions of one content type and locale that are found by requests for the same statuses
+    (`published`, `draft`).
     """
 
     uid: str
@@ -100,7 +100,7 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    # A published version changes its group when its draft is created or deleted.
+    # When a draft is created or deleted, the published version moves to a different group.
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (

@@ -28,8 +28,8 @@ from server.site.site import State
 
 Ranked = list[tuple[float, Document]]  # (score, document), best first
 _SPACE = re.compile(r"\s+")
-_STEPS_PER_VERSION = 20  # cost of reading a version's texts
-_LOG2_CHARS_PER_STEP = 6  # for each clause, 64 characters cost one step
+_STEPS_PER_VERSION = 20  # number of steps for reading a version's texts
+_LOG2_CHARS_PER_STEP = 6  # For each clause, searching 64 characters costs one step.
 
 
 def scan(
@@ -41,7 +41,7 @@ def scan(
 ) -> tuple[Ranked, Counter[Group]]:
     """Search without the index. Return the matching versions, best first, and match counts by group.
 
-    Words are optional if no version contains most of them.
+    If no version contains most of the words, versions with any of them match.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -118,9 +118,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# how many searches can wait at the same time, and how long
+# how many searches can wait at the same time, and for how long
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # finding a suggestion takes about as long as 1,000 steps
+_STEPS_PER_SUGGESTION = 1000  # Finding a suggestion takes about as long as 1,000 steps.
 REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 
@@ -128,8 +128,8 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: which status the caller sees, by uid of visible types.
-    - `types`, `locale`: filters of the results. Neither filters its own facet.
+    - `statuses`: the status that the request asks for, by uid of each visible type.
+    - `types`, `locale`: filters for the results. Each facet ignores its own filter.
     """
 
     statuses: Mapping[str, str]
@@ -144,7 +144,7 @@ class Scope:
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        # Content types without locales match every locale.
+        # Content types that are not localized match every locale.
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
@@ -153,9 +153,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores, match counts by group, and a spelling suggestion.
-
-    `status` is None without an index.
+    """A page of results with scores, match counts by group, and a spelling suggestion. `status` is None if
+    there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -166,7 +165,9 @@ class Results:
 
 
 class Search:
-    """Search for documents in one site. A process has one instance, which runs one search at a time."""
+    """Search engine for the documents in one site. Each process has one instance, which runs one search at a
+    time.
+    """
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -198,8 +199,8 @@ class Search:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # A separate budget, because spending the request's budget can wait for another mutex, and this thread
-        # already holds one.
+        # The search has a budget of its own, because spending the request's budget can wait for a mutex while
+        # this thread already holds another.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
@@ -257,7 +258,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the index. Return None if the index was built for another shape or version."""
+        """Return a reader for the index, or None if the index was built for a different shape or version."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -321,7 +322,7 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    # If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
+    # If the index is damaged, whoosh can raise any exception, or return invalid text and keys.
     if isinstance(error, BifolioError | MemoryError):
         return False
     names = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
@@ -339,7 +340,9 @@ def total(found: Results, scope: Scope) -> int:
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type (uid) and by locale, including those that are not selected."""
+    """Count the matches by content type (uid) and by locale, including types and locales that are not
+    selected.
+    """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

@@ -12,17 +12,18 @@ from server.search.words import beginning, fold, language_of, terms
 MAX_FRAGMENT_CHARS = 180
 MAX_FRAGMENTS = 2  # for each attribute
 MAX_SEARCHED_CHARS = 200_000  # for each attribute
-# limit for each response: about 12,000 distinct words, or five million characters of repeated ones
+# limit for each response, enough for about 12,000 distinct words, or five million characters of words seen
+# before
 MAX_STEPS = 150_000
-_STEPS_PER_WORD = 12  # cost of stemming a word
-_LOG2_CHARS_PER_STEP = 5  # reading 32 characters costs one step
+_STEPS_PER_WORD = 12  # number of steps for stemming a word
+_LOG2_CHARS_PER_STEP = 5  # Reading 32 characters costs one step.
 
 Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The steps that remain for highlighting in one response. They are also charged to the
-    request's budget.
+    """The steps that remain for highlighting in one response. Used steps are also charged to the request's
+    budget.
     """
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
@@ -37,7 +38,7 @@ class Effort:
 
 
 class Finder:
-    """Finds the words of a search in text in one language, until `effort` has no steps left."""
+    """Finder for the words of a search in texts in one language. It stops when `effort` has no steps left."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -48,7 +49,7 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # Testing only a word's first letter is cheap and rejects most words.
+        # Testing a word's first letter is fast, and already rejects most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
@@ -79,7 +80,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
         if finder.effort.is_over():
             break
         if text.kind == "uid":
-            continue  # a uid is generated from the title, which is displayed anyway
+            continue  # A uid is generated from the title, which is displayed anyway.
         for paragraph in _paragraphs(text):
             if finder.effort.is_over():
                 break
@@ -96,7 +97,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, one per language, with a common limit on steps."""
+    """The finders for one response, one per language, which share a limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)

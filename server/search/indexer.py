@@ -1,4 +1,4 @@
-"""Process that writes the search index, with low priority: `python -m server.search.indexer FOLDER`."""
+"""Process that writes the search index with low priority. Run as `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -21,12 +21,12 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index in a folder. `begin`, `take` and `commit` are the commands of the
-    process.
+    """Writer for the search index in a folder. The process accepts its methods `begin`, `take` and `commit`
+    as commands.
     """
 
     def __init__(self, folder: Path) -> None:
-        """Open the index, or replace a damaged or outdated one with an empty one."""
+        """Open the index. If it is damaged or outdated, replace it with an empty one."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -49,8 +49,8 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions of a site. If `shape` is new, the index is not searched until it is
-        complete.
+        """Prepare to receive all versions in a site. If `shape` is new, the index is not used for searches
+        until it is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -83,7 +83,9 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is given, mark the index as complete for it."""
+        """Make all changes visible to readers. If `shape` is given, mark the index as complete for this
+        shape.
+        """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -127,7 +129,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises its errors, or OSError if the index has been deleted."""
+    """Execute a command. Raises the command's errors, or OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -149,7 +151,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """Exit when the parent process has ended."""
+    """Wait until the parent process ends, then exit."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
@@ -161,5 +163,5 @@ if __name__ == "__main__":
     threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
     try:
         main(Path(sys.argv[1]), sys.stdin.buffer, sys.stdout.buffer)
-    except BrokenPipeError:  # the parent has ended
+    except BrokenPipeError:  # The parent process has ended.
         os._exit(0)

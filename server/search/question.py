@@ -1,6 +1,6 @@
-"""Parser for search input, which converts it to an immutable Question.
+"""Parser that converts search input to an immutable Question.
 
-    tide tables          both words, in any form; the last one may be unfinished
+    tide tables          both words, in any form; the last one can be incomplete
     "slack water"        both words in this order
     title:tide           the word in this attribute
     -ferry               without this word
@@ -26,7 +26,7 @@ _PART = re.compile(
 class Clause:
     """One word, or a sequence of words.
 
-    If `open` is set, the last word matches all words that start with it.
+    If `open` is set, the last word also matches longer words that start with it.
     """
 
     words: tuple[str, ...]
@@ -49,14 +49,16 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of a search's words a result must contain: 2 out of 2 or 3, 4 out of 5."""
+    """Return how many of the words in a search a result must contain, such as 2 out of 2 or 3, and 4 out of
+    5.
+    """
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
     """Parse search input. `fields` contains the attribute names for input such as `title:tide`.
 
-    If `unfinished` is set, the user may still be typing the last word.
+    If `unfinished` is set, the last word may be incomplete because the user is still typing.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS

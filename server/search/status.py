@@ -8,7 +8,7 @@ from pathlib import Path
 from server.storage.durable import replace_file
 
 STATUS_FILE = "status.json"
-SEARCH_FOLDER = "search"  # in .bifolio/
+SEARCH_FOLDER = "search"  # folder inside .bifolio/
 DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 
@@ -16,11 +16,12 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: of the index format and of whoosh.
-    - `build`: a random name for this index.
+    - `version`: the version of the index format and of whoosh.
+    - `build`: a random name for this index, which changes when the index is rebuilt.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
     - `numbers`: the number of each attribute in the index.
-    - `documents`, `total`, `pending`: indexed, existing and changed but not yet indexed versions.
+    - `documents`, `total`, `pending`: the number of versions that are indexed, that exist, and that have
+      changed but are not indexed yet.
     - `commits`: how often changes were made visible to readers.
     """
 

@@ -1,4 +1,4 @@
-"""Stemmers by language. Imported when first needed (docs/packages.py, LAZY)."""
+"""Stemmers by language. This module is imported only when it is first needed (docs/packages.py, LAZY)."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Background job that updates the search index (docs/search.md), in the worker that holds the lock."""
+"""Background job that updates the search index (docs/search.md). Runs in the worker that holds the lock."""
 
 import logging
 import threading
@@ -20,9 +20,10 @@ log = logging.getLogger("bifolio")
 
 MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of the last check's duration
 MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # pause after a failure; it doubles with each consecutive failure
-BATCH_VERSIONS = 50  # in one message to the writer process
+BATCH_VERSIONS = 50  # maximum number of versions in one message to the writer process
 BATCH_PAUSE_S = 0.002  # pause between batches, so that other threads can run
-COMMIT_INTERVAL_VERSIONS = 5000  # changed versions per commit while a large site is indexed
+# number of changed versions after which to commit while a large site is indexed
+COMMIT_INTERVAL_VERSIONS = 5000
 PROGRESS_INTERVAL_S = 2.0  # first interval between progress reports
 
 Tell = Callable[[str], None]
@@ -95,15 +96,16 @@ class Sync(Job):
 
 
 class _Session:
-    """The indexing work of the process that holds the lock."""
+    """The indexing work of one process while it holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
         self.known: Catalog = {}
-        # the versions that still have to be sent, in this order
+        # the versions that remain to be sent, in this order
         self.todo: dict[str, IndexedVersion | None] = {}
-        self.shape: str | None = None  # the index's future shape; None unless all versions are being sent
+        # the shape that the index will have; None unless all versions are being sent
+        self.shape: str | None = None
         self.uncommitted = self.total = 0
         self._is_idle = False
         self._began = self._sent = clock.monotonic()  # when sending began, and when the last batch was sent
@@ -141,7 +143,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Find out what has changed in the site since the last check."""
+        """Determine what has changed in the site since the last check."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -159,14 +161,16 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. Commits after the last batch, and in between."""
+        """Send the next batch to the writer process. Commit after the last batch, and at intervals before
+        that.
+        """
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        # `left` includes removals, so it can exceed the total.
+        # `left` includes removed versions, so it can exceed the total.
         self.sync.progress = (max(0, total - left), total)
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")

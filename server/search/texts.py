@@ -16,8 +16,8 @@ from server.schema.model import Attribute, Schema, Type, title_of
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# (pattern, replacement), applied in this order, each in linear time. Groups with a look-ahead are not
-# possessive: before Python 3.11.3, they would match nothing.
+# (pattern, replacement), applied in this order, each in linear time. Groups with a lookahead are not
+# possessive, because they would match nothing before Python 3.11.3.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
@@ -39,7 +39,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_WHOLE_TEXT_PATTERNS = 6  # how many patterns at the start are applied to the whole text
+_WHOLE_TEXT_PATTERNS = 6  # the number of patterns, from the start, that are applied to the whole text
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
@@ -59,7 +59,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text of each block in the `blocks` format, with the descriptions of images."""
+    """Yield the text of each block in the `blocks` format, including the descriptions of images."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -83,7 +83,7 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # only the beginning of longer text is searched
+MAX_TEXT_CHARS = 1_000_000  # Only the beginning of longer texts is searched.
 
 # functions that split a value into paragraphs, by attribute type
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
@@ -104,7 +104,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of an attribute. `kind` is its own type, even inside a component."""
+    """One searchable value of an attribute. `kind` is the value's own type, even inside a component."""
 
     attribute: str
     weight: float
@@ -165,7 +165,8 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        # An upper limit, because the weight of text inside also depends on its own type.
+        # This is an upper bound, because the weight of a text inside a component also depends on its own
+        # type.
         return max(WEIGHTS.values())
     return WEIGHTS.get(attribute.type, 1.0)
 
@@ -175,8 +176,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index of a different shape is not
-    used.
+    """Return a digest of the site's locales and searchable attributes. An index with a different digest is
+    not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

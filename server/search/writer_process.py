@@ -11,12 +11,12 @@ from typing import Any
 from server.search.status import read_status
 from server.storage.helper_processes import forget_helper, start_helper
 
-# from which the process imports the package `server`
+# the folder from which the process imports the package `server`
 _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):
-    """The search index can't be read, or was replaced with another one. It must be rebuilt."""
+    """The search index must be rebuilt, because it can't be read or was replaced with a different one."""
 
 
 class WriterProcess:
@@ -29,7 +29,7 @@ class WriterProcess:
 
     def __enter__(self) -> "WriterProcess":
         try:
-            self._open()  # if the index is damaged, the process replaces it with an empty one
+            self._open()  # If the index is damaged, the process replaces it with an empty one.
         except BaseException:
             self.end()
             raise
@@ -58,8 +58,8 @@ class WriterProcess:
 
 
 class _Child:
-    """One run of the writer process. It inherits the lock, so no other process can write until it
-    has ended.
+    """One run of the writer process, which inherits the lock, so that no other process can write until it has
+    ended.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -82,7 +82,7 @@ class _Child:
         self._process.wait()
         forget_helper(self._process)
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # fails if the process has not read all of its input
+            with suppress(OSError):  # This fails if the process has not read all of its input.
                 if pipe is not None:
                     pipe.close()
 
@@ -91,7 +91,7 @@ class _Child:
         has ended.
         """
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # the process has ended; `_receive` reads its last response
+        with suppress(BrokenPipeError):  # The process has ended; `_receive` reads its last response.
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
         return self._receive()

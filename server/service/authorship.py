@@ -1,4 +1,6 @@
-"""Authorship of writes by commands, which have full access and commit as the user configured in git."""
+"""Authorship of writes by commands. Commands have full access, and commit as the user who is configured in
+git.
+"""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -6,11 +8,13 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # trailers of commit messages contain this name
+COMMAND = Actor("command", everything=True)  # the name that trailers of commit messages contain
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command. Without a user in git, the author is the setting `git.committer`."""
+    """Return the `Writes` for a command. If no user is configured in git, the author is the setting
+    `git.committer`.
+    """
 
     def sign(_: Actor) -> tuple[str, str]:
         author = local_author(opened.site.root)

@@ -13,7 +13,7 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-# for the total length of the ids that replace references
+# maximum total length of the ids that replace references
 MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
@@ -24,7 +24,7 @@ class BatchReader:
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
     - `singles`: new document ids, by uid of single types without a document.
-    - `room`: how many characters can still be inserted in place of references.
+    - `room`: how many characters of ids can still replace references.
     """
 
     caller: Caller
@@ -35,8 +35,8 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Parse the operations.
 
-        Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the failed
-        operation.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
+        failed.
         """
         writes = []
         for number, operation in enumerate(operations):

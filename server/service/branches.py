@@ -15,7 +15,7 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # as an `origin`, the commit that is checked out
+HEAD = "HEAD"  # as `origin`: the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +51,8 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch at a commit, tag, branch or time.
-
-        Requires `history.read`, unless the commit is the latest one of a branch. Raises ValidationError, and
-        ConflictError if the branch exists.
+        """Create a branch that starts at a commit, tag, branch or time. Requires `history.read`, unless that
+        commit is the latest one on a branch. Raises ValidationError, and ConflictError if the branch exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -102,7 +100,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the content type and the resolved values of each document in a resolution."""
+    """Yield the content type and resolved values of each document in a resolution."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

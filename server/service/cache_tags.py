@@ -1,4 +1,4 @@
-"""Cache tags for responses. Changing a document invalidates the tags of its content type and its id."""
+"""Cache tags for responses. Changing a document invalidates the tags for its content type and its id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the cache tags of a response with one document."""
+    """Return the cache tags of a response that contains one document."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -83,8 +83,8 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        # Any document of the type can change a derived relation. A target that can't be found could be a
-        # draft, which a tag with its id would reveal.
+        # A derived relation can be changed by any document of the target type. A target that can't be found
+        # might be a draft, and a tag with its id would reveal it.
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
         if node.attribute.derived or len(documents) < len(targets):
@@ -102,7 +102,7 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    # for callers who are allowed to change the document; all others get `tag_of_bytes`
+    # tag for callers who are allowed to change the document; other callers get `tag_of_bytes`
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 

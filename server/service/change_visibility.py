@@ -1,4 +1,6 @@
-"""Filter for the changes to files in git that both the current and the former schema let a caller see."""
+"""Filter for changes to files in git: keeps those that the current and the former schema both let a caller
+see.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +14,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor is allowed to see. Uncommitted changes are those since `head`."""
+    """Filter for the changes that an actor is allowed to see. Changes since `head` are uncommitted."""
 
     actor: Actor
     today: Layout
@@ -24,7 +26,7 @@ class ChangeFilter:
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
         """Return a change as it is visible to the actor, or None. `commit` is None for an uncommitted change.
 
-        A change that reveals or hides the file appears as its creation or deletion.
+        A change that makes the file visible or hides it appears as the file's creation or deletion.
         """
         if self.actor.everything:
             return change
@@ -40,9 +42,7 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor is allowed to see all of a commit's changes, under the schema of that
-        time.
-        """
+        """Return whether the actor is allowed to see all of a commit's changes under its schema."""
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
@@ -52,13 +52,13 @@ class ChangeFilter:
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return the rules for which document each file contains, before and after a commit."""
+        """Return the layouts before and after a commit, which say what document each file contains."""
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        """Return the layout at a commit, or `today` if its rules are the same."""
+        """Return the layout at a commit, or `today` if both have the same rules."""
         layout = self.former.at(commit) if commit else None
         if layout is None:
             return None

@@ -18,7 +18,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the git repository. They are impossible while a past commit is served.
+# Actions that change content or the git repository, which is impossible while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -32,7 +32,7 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-# Actions on these change only accounts, so they are always possible.
+# Actions on these subjects change only accounts, so they are always possible.
 ACCOUNT_SUBJECTS = {"auth", "user"}
 
 
@@ -120,7 +120,9 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Describe the attributes that are visible to the caller, with private ones for `writable_uids`."""
+    """Describe the attributes that are visible to the caller, including private attributes of types in
+    `writable_uids`.
+    """
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()
@@ -141,7 +143,7 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return all components inside the content types, at any depth, sorted by uid."""
+    """Return all components that content types contain at any depth, sorted by uid."""
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

@@ -1,4 +1,4 @@
-"""A write to one document: checks the permission and parses the operation."""
+"""A write to one document: checks permissions and parses the operation."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,9 +45,9 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-# They change a whole document, so the request body contains no values.
+# These verbs change a whole document, so their request bodies contain no values.
 ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)
-# Required permission and prepare function, by kind of content type and verb.
+# required permission and prepare function, by kind of content type and verb
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -77,7 +77,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed and permitted write. `query` determines the response, or is None for a deletion."""
+    """A parsed and permitted write. `query` determines the response; it is None for a deletion."""
 
     operation: Operation
     reader: Reader
@@ -86,7 +86,7 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return the key of the document, given the id that the write returned."""
+        """Return a list with the key of the document, given the id that the write returned."""
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
@@ -112,7 +112,7 @@ class DocumentWrite:
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the actor is not allowed to perform this kind of write on the content type.
 
-    Raises ValidationError if the type does not support it.
+    Raises ValidationError if the content type does not support it.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -149,14 +149,14 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for the values inside JSON strings. Raises LimitError."""
+    """Charge the values inside JSON strings to the budget. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to create or update a version of a document."""
+    """Return the write request that creates or updates a version of a document."""
     locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
@@ -173,7 +173,7 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to delete a document in the requested locales (spec.md 4.3.7)."""
+    """Return the write request that deletes a document in the requested locales (spec.md 4.3.7)."""
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
@@ -187,7 +187,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to unpublish a document, or to discard its draft."""
+    """Return the write request that unpublishes a document or discards its draft."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(
@@ -217,7 +217,7 @@ def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
     """Render the named attributes of a version, with the relations and media that the actor can see."""
-    # An empty cache, because these values are rendered only once.
+    # The cache for fragments starts empty, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
     params = {
@@ -245,7 +245,7 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the `populate` parameter for an attribute, with components at every depth."""
+    """Return the `populate` parameter for an attribute, including components at every depth."""
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to a file: "create", "update" or "delete", with the lines of a unified diff."""
+    """A change to a file: the action ("create", "update" or "delete") and the lines of a unified diff."""
 
     path: str
     action: str
@@ -59,7 +59,7 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
 
 
 def _split(text: str) -> list[str]:
-    # without a newline at the end, with the same note as in a diff from git
+    # If the text doesn't end in a newline, the diff has the same note as one from git.
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines

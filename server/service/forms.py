@@ -10,7 +10,7 @@ from server.write.faults import UNSAID, quote
 
 MAX_QUOTED_CHARS = 200  # longer values are truncated in errors
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # must have the same value as `password`
+_CONFIRMATION = "passwordConfirmation"  # field that must have the same value as `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
             UNSAID,
             data.get("password"),
         ):
-            # As in Strapi, an empty confirmation is only one mistake.
+            # As in Strapi, an empty confirmation counts as only one mistake.
             if data[_CONFIRMATION] == "":
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
@@ -39,14 +39,14 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the request body contains fields other than these."""
+    """Raise ValidationError if the request body contains fields that are not in `fields`."""
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field for an error's details. A missing field has the value UNSAID."""
+    """Return the mistakes in one field for an error's details. `value` is UNSAID if the field is missing."""
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
@@ -58,7 +58,7 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
     """Return one mistake for an error's details, quoting the value unless it is a secret.
 
-    `inside` is the path to the mistake inside the field's value.
+    `inside` is the path to the mistake within the field's value.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"

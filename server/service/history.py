@@ -34,7 +34,8 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` select a locale and status. `others` are additional schemas whose hidden attributes stay hidden.
+    `params` select a locale and status. `others` are further schemas whose private attributes must also stay
+    hidden.
     """
 
     caller: Caller
@@ -58,8 +59,8 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions with them. `status` overrides the
-        parameter.
+        """Return the selected locale and status, and the versions with this locale and status. `status`
+        overrides the query parameter.
 
         Raises ForbiddenError and ValidationError.
         """
@@ -75,7 +76,7 @@ class DocumentHistory:
     ) -> Content | None:
         """Return the document's content at a commit, or None. If `commit` is "", return the current content.
 
-        Without a draft, returns the published version. Raises the errors of `of_one_file`.
+        Without a draft, returns the published version instead. Raises the errors of `of_one_file`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -101,10 +102,9 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document, and their commits.
-
-    A commit is "" for the current files, or if there is no earlier version. `unread` contains, for each
-    version, the keys in its file that the current schema lacks.
+    """The differences between two versions of a document, and the versions' commits. A commit is "" for the
+    current files, or if there is no earlier version. `unread` contains, for each version, the keys in its
+    file that the current schema does not define.
     """
 
     differences: Mapping[str, Difference]
@@ -135,7 +135,8 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, with the documents visible to the caller.
+        """Return the commits that changed documents, newest first, each with the changed documents that the
+        caller can see.
 
         Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
@@ -163,7 +164,7 @@ class Histories:
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        # All commits are examined, and many files are read from git, so requests take turns.
+        # This examines all commits and reads many files from git, so requests take turns.
         caller.budget.take_turn()
         self.past.require_commits()
         head = self.writes.head(caller)
@@ -192,7 +193,9 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the commit's message, or a neutral one if it may mention hidden content (`message_for`)."""
+        """Return the commit's message, or a neutral one if it might mention hidden content (see
+        `message_for`).
+        """
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
@@ -202,7 +205,7 @@ class Histories:
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare two versions of a document, at commits, tags, branches or times.
 
-        By default, the current version is compared to the one before the last change. `since_status` is the
+        By default, compares the version before the last change with the current one. `since_status` is the
         status of the first version. Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
@@ -231,7 +234,8 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the verb for restoring a version: CREATE if the document was deleted, otherwise UPDATE.
+        """Return the kind of write that restores a version: CREATE if the document was deleted, otherwise
+        UPDATE.
 
         Raises ForbiddenError.
         """
@@ -271,14 +275,16 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        # An attribute that was private at that commit must stay hidden even if it no longer is.
+        # Attributes that were private at that commit must stay hidden even if they are no longer private.
         schema = self._schema_at(commit, history)
         if schema is None or schema is history.state.schema:
             return history
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit, if it is also visible under that commit's schema."""
+        """Return the document's content at a commit, or None if there was none or that commit's schema hides
+        it.
+        """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
             return history.content_at(commit, status)
@@ -347,8 +353,7 @@ def _documents_of(
 def _drafts_of(caller: Caller, type_: Type) -> bool:
     """Return whether the caller is allowed to see a content type's drafts in the history.
 
-    Raises ForbiddenError if the caller is not allowed to, and the history can't tell drafts from published
-    versions.
+    Raises ForbiddenError if they must stay hidden but the history can't tell drafts from published versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
@@ -357,7 +362,7 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the current schema lacks, except hidden attributes."""
+    """Return the keys in a version's file that the current schema doesn't define, except hidden ones."""
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

@@ -1,4 +1,4 @@
-"""Contents of indexed media files, now or at a commit (docs/media.md)."""
+"""Contents of indexed media files, either current or at a commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -38,14 +38,15 @@ class MediaFiles:
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without `at` read the files of this commit ("" stands for the current
-        files).
+        """Return whether requests without the parameter `at` read the files of this commit ("" means the
+        current files).
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key, now or at a commit, or its URL in a public bucket.
+        """Return the media file with this key, either current or at a commit, or its URL if it is in a public
+        bucket.
 
         Raises NotFoundError, and the errors of the bucket.
         """

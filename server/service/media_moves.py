@@ -1,4 +1,4 @@
-"""Moving media files between disk and bucket, in batches that are each saved by one write."""
+"""Moving media files between disk and bucket in batches, each of which is saved by one write."""
 
 import os
 import tempfile
@@ -32,15 +32,15 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # files that one write moves
-# called with the numbers of processed files and of all files
+BATCH_FILES = 20  # number of files that one write moves
+# called with the number of files processed so far and the total number
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many files and bytes were moved, which paths were not (`left`, with reasons), and the
-    last commit.
+    """How many files and bytes were moved, which paths were not (`left`, with the reasons), and the last
+    commit.
     """
 
     files: int
@@ -59,7 +59,7 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether the media file itself is in content/uploads/, where its description always is."""
+    """Return whether the content of a media file is in content/uploads/ (its description always is)."""
     return os.path.lexists(site.root / document.path)
 
 
@@ -117,14 +117,14 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Put downloaded files into content/uploads/ and remove the bucket from their descriptions. Returns their
-    number.
+    """Put downloaded files into content/uploads/ and remove the bucket from their descriptions. Return how
+    many were moved.
     """
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # moved or deleted by another process
+            continue  # another process has moved or deleted it
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
@@ -135,12 +135,12 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # how often to upload a file that changes during each upload
+MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps changing during the upload
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file uploaded to the bucket. `found` is its signature on disk, or None if it is not there."""
+    """A file uploaded to the bucket. `found` is the signature of the local file, or None if there is none."""
 
     document: Document
     stored: StoredFile
@@ -149,7 +149,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files uploaded to the bucket. If `keep` is set, they stay on disk."""
+    """Files uploaded to the bucket. If `keep` is set, they are also kept on disk."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -188,8 +188,8 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket is large enough for resized variants (`formats`), but
-    has none.
+    """Return whether a picture in the bucket lacks resized variants (`formats`) although it is large enough
+    for them.
     """
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
@@ -225,8 +225,8 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add the bucket to the files' descriptions, and delete the files unless `keep` is set. Returns their
-    number.
+    """Add the bucket to the files' descriptions, and delete the files unless `keep` is set. Return how many
+    were moved.
     """
     count = 0
     for sent_file in batch.files:
@@ -234,7 +234,7 @@ def _describe(batch: _Batch, context: Context) -> int:
             sent_file.found
             and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
         ):
-            continue  # changed after the upload; the next push uploads it again
+            continue  # The file changed after the upload; the next push uploads it again.
         _describe_file(context, sent_file)
         if sent_file.found and not batch.keep:
             context.changeset.delete(sent_file.document.path)
@@ -250,7 +250,7 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    # Responses must not change when the file on disk is deleted, so missing timestamps are added, too.
+    # Missing timestamps are added too, so that responses don't change when the file on disk is deleted.
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {
         DESCRIPTION_KEY: sent_file.stored.as_tree(),

@@ -1,4 +1,6 @@
-"""Migrations of a site: planning, applying, and finding documents that lack one (docs/migrate.md)."""
+"""Migrations of a site: planning and applying them, and finding documents that still need one
+(docs/migrate.md).
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -44,7 +46,8 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or bring all documents up to date with the kept migrations, in one write.
+    """In one write, apply a new migration, or bring all documents up to date with the migrations kept in the
+    site.
 
     Raises ConflictError if files have uncommitted changes, ValidationError if values would be lost, and the
     errors of `Writes.make`.

@@ -21,7 +21,7 @@ from server.site.loading import Progress, end_with_parent
 from server.site.parts import Arbiter, Parts
 from server.site.site import Site
 
-# limits how long the comparison with the event log can delay server startup
+# maximum time for which comparing files with the event log can delay server startup
 RECORD_TIMEOUT_S = 10.0
 # called with each change and its duration in seconds
 ReportOf = Callable[[Site, Change, float], None]
@@ -41,7 +41,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site with the services that it uses. Created by `open_site`."""
+    """A loaded site with the services that it uses, created by `open_site`."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class OpenSite:
 
     @cached_property
     def notices(self) -> Notices:
-        """Notifies other machines about changes, once a worker starts it."""
+        """Notifies other machines about changes, once a worker has started it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
@@ -83,19 +83,19 @@ class OpenSite:
             process = get_context("fork").Process(target=self._record)
             process.start()
             process.join(RECORD_TIMEOUT_S)
-            process.kill()  # if it is still running, a worker takes over its work
+            process.kill()  # If it is still running, a worker will do its work.
             process.join(RECORD_TIMEOUT_S)
 
     def _record(self) -> None:
         end_with_parent()
-        with suppress(ApiError, OSError):  # then a worker does it, and logs the error
+        with suppress(ApiError, OSError):  # If it failed, a worker will do the work and log the error.
             self.site.record()
 
     def _make_arbiter(self) -> Arbiter:
         """Return the arbiter, which pushes writes to the git remote before they take effect."""
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # A command might be unable to connect to PostgreSQL. It need not notify other machines, because if
-        # two writes conflict, the git remote rejects one of them.
+        # A command doesn't notify other machines, because it might be unable to connect to PostgreSQL. This
+        # is safe: If two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -117,8 +117,9 @@ def open_site(
     """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
 
     - `report` is called after each write by this process.
-    - `request_reload` is called to start new workers, after a schema change on a large site.
-    - `records`: whether to record events. By default, servers do, and commands if the log is a file.
+    - `request_reload` is called after a schema change on a large site, to start new workers.
+    - `records`: whether to record events. By default, servers record them, and commands only if the log is a
+      file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site

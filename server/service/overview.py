@@ -17,7 +17,8 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and the latest changes as JSON, and the types and statuses included.
+    """Return document counts and the latest changes as JSON, and the scope (types and statuses) that they
+    cover.
 
     Raises ForbiddenError and ValidationError.
     """

@@ -50,7 +50,9 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of matching users. Raises ForbiddenError for a filter without `user.find`."""
+        """Return the number of matching users. Raises ForbiddenError if there is a filter but no permission
+        `user.find`.
+        """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
         if is_filtered and not self.reader.actor.may("user", "find"):
@@ -87,8 +89,8 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the user who sent the request, and return it as JSON.
 
-        Raises UnauthorizedError for other callers, and ApplicationError if the email address can't be
-        changed.
+        Raises UnauthorizedError if the caller is not a user, and ApplicationError if the email address can't
+        be changed.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -107,7 +109,7 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        # Filters are left out, so that the written user is found.
+        # Filters are omitted, so that the user is found after the write.
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
         if populate:
@@ -148,7 +150,7 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes an email address on a site that confirms addresses."""
+    """Raise ApplicationError if a user changes their email address where addresses must be confirmed."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -203,7 +205,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the field `role`, which refers to the existing `role` or to None."""
+    """Return the mistakes in the field `role`. `role` is the existing role that `value` names, or None."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -247,7 +249,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object with the number of its users and `more` members."""
+    """Return a role as a JSON object with the number of its users, and the serialized members in `more`."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
@@ -261,7 +263,9 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions by controller and action, as Strapi's users-permissions plugin does."""
+    """Return a role's permissions by controller and action, in the form that Strapi's users-permissions
+    plugin uses.
+    """
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

@@ -1,6 +1,6 @@
 """Problems in a served site that a caller is allowed to see or fix.
 
-Messages can quote hidden values and drafts, so seeing a problem requires access to everything that its
+Messages can quote hidden values and drafts, so callers see a problem only if they can see everything that its
 message could mention.
 """
 
@@ -64,7 +64,7 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether the problem is in the filter's content type and document."""
+        """Return whether the problem is in the content type and document that the filter selects."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
@@ -75,7 +75,9 @@ class ProblemFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems visible to the caller: `seen` in the content type and document, `found` after all filters."""
+    """Problems visible to the caller: `seen` are all in the selected content type and document, `found` those
+    that match all filters.
+    """
 
     check: Check
     is_current: bool
@@ -85,7 +87,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """Applied fixes, rejected fixes with the reason, and the commit."""
+    """Applied fixes, rejected fixes with the reasons, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -140,7 +142,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Split the requested fixes into possible ones, and rejected ones with the reason."""
+    """Split the requested fixes into possible ones, and rejected ones with the reasons."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -159,7 +161,7 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """View of the problems in a site that one caller is allowed to see and fix."""
+    """The problems in a site that one caller is allowed to see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
@@ -174,7 +176,7 @@ class ProblemViewer:
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the visible problems, without fixes that the caller is not allowed to apply."""
+        """Yield the visible problems, omitting fixes that the caller is not allowed to apply."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -186,11 +188,11 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Remove advice that mentions hidden attributes. For an unknown key, it is replaced."""
+        """Remove advice that mentions hidden attributes. The advice for an unknown key is replaced."""
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
-        if problem.rule == "broken-link":  # the advice can name files and headings of any document
+        if problem.rule == "broken-link":  # The advice can mention the files and headings of any document.
             return replace(found, problem=replace(problem, fix="correct the link"))
         words, types = {*_WORD.findall(problem.fix)}, self._types_at(type_, _names_of(problem.at))
         if not any(words & self._hidden_names(one) for one in types):

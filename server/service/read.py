@@ -29,8 +29,8 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """JSON body and entity tag of a read.
 
-    `users` is the version of the user index that the body depends on, or None. `cache_tags` is the value of a
-    header, or "".
+    `users` is the version of the user index that the body depends on, or None. `cache_tags` is the value of
+    the header for cache tags, or "".
     """
 
     body: bytes
@@ -41,7 +41,9 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch other than the served one, for writes. `today` are the settings of the served branch."""
+    """A branch other than the served one, to which a request writes. `today` contains the served branch's
+    settings.
+    """
 
     name: str
     today: Settings
@@ -77,7 +79,8 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id or of a single type, or a page of documents.
+        """Return the document with this id, the document of a single type, or a page of a collection type's
+        documents.
 
         Raises ForbiddenError, NotFoundError and ValidationError.
         """
@@ -138,8 +141,8 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        # Callers who are not allowed to change the document get a tag that depends only on the response.
-        # Otherwise, a new tag for an unchanged response would reveal a change to a hidden attribute.
+        # Callers who are not allowed to change the document get a tag that depends only on the response,
+        # because a new tag for an unchanged response would reveal a change to a hidden attribute.
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
             return tag_of_bytes(body)
@@ -161,7 +164,7 @@ class Reader(NamedTuple):
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view in which the query is executed, with users if it involves them."""
+        """Return the view in which the query is executed, including users if the query involves them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -169,7 +172,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users to whom documents can be related, or none if no relation leads to users."""
+        """Return the users to whom documents can be related; empty if no relation leads to users."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

@@ -1,4 +1,4 @@
-"""Renaming of documents and media files, with all references to them (docs/rename.md)."""
+"""Renaming of documents and media files, including all references to them (docs/rename.md)."""
 
 from functools import partial
 

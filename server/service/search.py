@@ -23,7 +23,7 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # in total, on all pages of a search
+MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
@@ -86,7 +86,7 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return a parameter that must be a positive integer, or `default` if it is missing. Raises
+    """Return the value of a parameter as a positive integer, or `default` if it is missing. Raises
     ValidationError.
     """
     value = params.get(param)
@@ -119,7 +119,7 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert API ids (singular or plural), in a list or separated by commas, to uids.
+    """Convert API ids (singular or plural), given as a list or separated by commas, to uids.
 
     Hidden types raise the same ValidationError as unknown ones.
     """
@@ -182,7 +182,8 @@ def _body(
 
 
 def _facet(counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    # The order in the index would depend on documents that the caller is not allowed to see.
+    # The counts are sorted here, because the order in the index depends on documents that the caller is not
+    # allowed to see.
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [{"value": value, "count": count} for value, count in ordered]
 
@@ -218,7 +219,7 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return escaped HTML with matching words in <mark>."""
+    """Return a fragment as escaped HTML, with matching words in <mark>."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
@@ -230,7 +231,9 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the index was used and, if `may_read_all` is set, the progress of indexing."""
+    """Describe as JSON whether the index was used and, if `may_read_all` is set, how far indexing has
+    progressed.
+    """
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a document version. `draft` is True if the request asks for the draft."""
+    """The file of a document version. `draft` is whether the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -60,7 +60,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text for the whole file (`text`), or for the keys that the type does not define (`other_keys`)."""
+    """New text for the whole file (`text`), or for the keys that the content type does not define
+    (`other_keys`).
+    """
 
     if_match: str
     text: str | None = None

@@ -33,8 +33,8 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the commit `head`, with the names of changed attributes, or
-    None.
+    """One page of the files that differ from the commit `head`, each with the names of its changed attributes
+    (or None if it contains no document).
 
     `total` counts the files on all pages.
     """
@@ -46,7 +46,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the commit `head`: attributes (of a document) and a diff, or None."""
+    """The changes to one file since the commit `head`, as attributes (None if it contains no document) and as
+    the lines of a diff (None if it can't be shown).
+    """
 
     head: str
     file: ChangedFile
@@ -118,7 +120,7 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
         return changed
     try:
         committed = past.schema(past.require_commits())
-    except ConflictError:  # with an invalid schema, nothing was served at that commit
+    except ConflictError:  # With an invalid schema, nothing was served at that commit.
         return changed
     return [
         one
@@ -154,7 +156,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Mask password hashes. Raises ConflictError if that is impossible."""
+    """Mask the passwords in a changed file's text. Raises ConflictError if that is impossible."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

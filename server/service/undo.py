@@ -17,7 +17,7 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write replaced. Return the paths that the caller is allowed to see.
+    """Restore the files that a write changed. Return the paths of those that the caller is allowed to see.
 
     Raises ForbiddenError, NotFoundError, ConflictError if the files have changed since, and the errors of
     `Writes.make`.

@@ -1,4 +1,6 @@
-"""Permissions for undoing a write: those for the write itself, and for everything that the undo changes."""
+"""Permissions for undoing a write: the permissions for the write itself, and for everything that the undo
+changes.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -14,14 +16,14 @@ from server.write.undo import Place, UndoneDocument
 NOT_FOUND_MESSAGE = (
     "No change with this id can be undone: only its author can undo a change, and only for a limited time"
 )
-# Verbs in records of older versions. Records expire after an hour.
+# Verbs that older versions of Bifolio recorded. Records expire after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if the caller is no longer allowed to write, or to see what would be restored.
 
-    Raises NotFoundError if this version of Bifolio can't undo it.
+    Raises NotFoundError if this version of Bifolio can't undo the write.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -33,9 +35,8 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would create or delete documents without permission.
-
-    `permit_write` checks changes to documents.
+    """Raise ForbiddenError if undoing would create or delete documents without permission. Other changes to
+    documents are checked by `permit_write`.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -44,7 +45,9 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the kinds of write by which undoing affects a document, with their locales and statuses."""
+    """Yield the kinds of write that undoing amounts to for a document, with the locales and statuses that
+    they affect.
+    """
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now

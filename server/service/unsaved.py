@@ -1,4 +1,4 @@
-"""Plans for changes to a site, for an editor that has some of the files open."""
+"""Plans for changes to a site that an editor carries out, because it has some of the files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes for an editor to make: old and new texts, and new paths, by old path."""
+    """Changes for an editor to make, by old path: each changed file's old and new text, and each renamed
+    file's new path.
+    """
 
     texts: Mapping[str, tuple[str, str]]
     renames: Mapping[str, str]
@@ -81,7 +83,9 @@ def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Pl
 
 
 def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the paths of files that move together with a document, such as those in its folder."""
+    """Return the new paths, by old path, of files that move together with a document, such as those in its
+    folder.
+    """
     top = f"{changeset.root}/"
     known = set(renames)
     sources = (

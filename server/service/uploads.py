@@ -26,7 +26,7 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# Query parameters for media files, without and with pagination. They have neither locales nor drafts.
+# Query parameters for media files (which have neither locales nor drafts), without and with pagination.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
@@ -68,7 +68,7 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket, or prepare a picture so that the write is fast."""
+        """Store an uploaded file in the bucket, or process a picture in advance so that the write is fast."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
@@ -78,7 +78,7 @@ class Uploads:
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # if there is no such file, the write raises the error later
+            with suppress(NotFoundError):  # If there is no such file, the write raises the error later.
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
                 self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
@@ -96,7 +96,9 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait for the resized variants (`formats`) of new pictures, at most SCALING_TIMEOUT_S."""
+    """Wait at most SCALING_TIMEOUT_S for the resized variants (`formats`) of new pictures. Return the
+    resulting state.
+    """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
         if time.monotonic() < deadline:

@@ -43,13 +43,13 @@ Prepare = Callable[[Request, Context], Made]
 Addressed = Callable[[Made], Collection[Key]]
 # a commit message, or a function of the result of `prepare`
 Describe = str | Callable[[Made], str]
-# returns the name and email address of an actor as author of commits
+# returns the name and email address with which an actor authors commits
 Sign = Callable[[Actor], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents: all of its operations succeed, or none is applied.
+    """A request to write documents: either all operations succeed, or none is applied.
 
     - `is_batch`: operations can refer to earlier ones, and errors contain their number.
     - `dry_run`: report the changes without saving anything.
@@ -76,7 +76,7 @@ class UndoOffer:
 class Written:
     """A written document. `document_id` is "" if there was nothing to delete.
 
-    `merged` means merged with newer changes.
+    `merged` is whether it was merged with newer changes.
     """
 
     write: DocumentWrite
@@ -100,7 +100,7 @@ class Written:
 class Result:
     """The result of a command: the written documents or, for a dry run, `files`.
 
-    `commit` is "pending" if it is made later, and "" if writes are not committed.
+    `commit` is "pending" if the commit is made later, and "" if writes are not committed.
     """
 
     state: State
@@ -112,7 +112,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of `Writes.make`. `made` is what `prepare` returned; the rest is as in `Result`."""
+    """The result of `Writes.make`. `made` is what `prepare` returned; the other fields are the same as in
+    `Result`.
+    """
 
     state: State
     made: Made
@@ -123,7 +125,7 @@ class Outcome(Generic[Made]):
 class Writes:
     """Write operations on the files of a site, on any branch. Thread-safe.
 
-    `sign` returns the author of an actor's commits. The event log records `source`.
+    `sign` returns the author of an actor's commits. `source` is recorded in the event log.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -154,7 +156,7 @@ class Writes:
         errors of `make`.
         """
         caller = command.caller
-        if command.dry_run:  # first, because hashing passwords (below) is slow
+        if command.dry_run:  # This check comes first, because hashing passwords (below) is slow.
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -206,7 +208,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id for undoing a write that was just saved, or None if the caller lacks permission."""
+        """Return the id for undoing a write that was just saved, or None if the caller can't undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -219,7 +221,7 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes to files that `make` would cause.
+        """Return the changes that `make` would make to files.
 
         Raises its errors, and ForbiddenError without the permission `source.read`.
         """
@@ -247,7 +249,7 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship for a write, with the author's name and email address if `signed`."""
+        """Return the authorship of a write, with the author's name and email address if `signed` is set."""
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
         fixed_message, describe = (message, None) if isinstance(message, str) else ("", message)

@@ -11,8 +11,8 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # per cause
-_MAX_NAMED_KEYS = 6  # in one sentence
+MAX_EXAMPLES = 3  # maximum number of examples for each cause
+_MAX_NAMED_KEYS = 6  # maximum number of keys that one sentence lists
 # Messages that differ only in values, paths and numbers have the same cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
@@ -48,7 +48,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """Common message of the problems, with `…` where they differ."""
+        """The problems' common message, with `…` where their messages differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -107,7 +107,7 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause, with errors and large groups first.
+    """Group problems by cause. Errors and large groups come first.
 
     Without `audit`, each problem is a cause of its own.
     """

@@ -39,7 +39,7 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return the problems as GitHub workflow commands, which GitHub shows next to the lines."""
+    """Return the problems as GitHub workflow commands. GitHub then shows them next to the affected lines."""
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -104,14 +104,14 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    # relative to the current folder, or absolute outside of it
+    # The URI is relative to the current folder, or absolute if the file is outside it.
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
     return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
 
 
 def _fingerprint(problem: Problem) -> str:
-    # The line is left out, because other changes move it.
+    # The line number is left out, because unrelated changes can move the problem to a different line.
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -158,8 +158,8 @@ _PATH: Style = {"bold": True}
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of the report for a terminal.
 
-    `prefix` leads from the current folder to the site. `every` lists all the problems, even for causes with
-    many.
+    `prefix` is the path from the current folder to the site. With `every`, all problems are listed, even for
+    causes that have many.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}
@@ -233,7 +233,7 @@ def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if isinstance(fix, Fix) and fix.line is not None:
         return f"{name}: removed from line {fix.line}; the last one stays"
-    if fix.at[-1] == fix.old:  # a renamed key
+    if fix.at[-1] == fix.old:  # The fix renames a key.
         return f"{name} → {fix.new}"
     return (
         f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -1,4 +1,4 @@
-"""Migration of the state folder from `.quire/` to `.bifolio/`.
+"""Renaming of the state folder from `.quire/` to `.bifolio/`.
 
 Only this module and its test contain the former name.
 """
@@ -13,7 +13,7 @@ from server.paths import STATE_FOLDER
 from server.site.configure import check_state_folder
 
 FORMER_FOLDER = ".quire"
-MAX_ADDRESS_BYTES = 104  # of a Unix socket's path, on the strictest systems
+MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
@@ -34,7 +34,7 @@ def adopt_former_folder(root: Path) -> str:
         )
     try:
         former.rename(folder)
-    except FileNotFoundError:  # Another process was first.
+    except FileNotFoundError:  # Another process has already renamed it.
         return ""
     except OSError as error:
         fix = f"rename the folder to {STATE_FOLDER} by hand"
@@ -49,7 +49,8 @@ def _listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # For a long path, use a shorter path to the same socket (on Linux).
+        # If the path is too long, a shorter path to the same socket is used, which exists only on Linux.
+        try:
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

@@ -1,4 +1,4 @@
-"""Files that commands generate, write and check."""
+"""Reads, writes and checks files that commands generate."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ def refuse_old(path: Path, made: bytes, command: str) -> None:
 
 
 def write_file(path: Path, made: bytes) -> bool:
-    """Write a generated file if it has changed, and return whether it had. Raises SetupError."""
+    """Write a generated file if its content has changed. Return whether it has. Raises SetupError."""
     if read_file(path) == made:
         return False
     try:
@@ -54,7 +54,7 @@ def update_folder(
 ) -> tuple[int, int]:
     """Write generated files and delete outdated ones, or only check them.
 
-    Returns the numbers of written and deleted files. Raises SetupError.
+    Return the numbers of files written and deleted. Raises SetupError.
     """
     if check:
         for path, made in files.items():

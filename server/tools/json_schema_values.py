@@ -1,6 +1,6 @@
 """JSON Schemas for values in document files.
 
-They allow every form in which an editor's YAML parser may show an unquoted value.
+They allow every form in which an editor's YAML parser might read an unquoted value.
 """
 
 import math
@@ -20,7 +20,7 @@ TIMESTAMP_KEYS = ("createdAt", "updatedAt", "publishedAt")
 
 # --- patterns -------------------------------------------------------------------------------------
 
-# Python strips white space, and accepts the digits of all scripts.
+# Python strips white space, and accepts digits from all scripts.
 _SPACE = "[^!-~]*"
 _DIGIT = r"(?:[0-9]|[^\x00-\x7f])"
 _MONTH, _DAY = "(?:0?[1-9]|1[0-2])", "(?:0?[1-9]|[12][0-9]|3[01])"
@@ -39,7 +39,7 @@ _UID = r"^[A-Za-z0-9_.~-]*$"
 _EMPTY = "^$"
 # a character that `minLength` counts as two, as in JavaScript
 _ASTRAL = r"[^\u0000-\uffff]"
-# years 1 to 9999
+# milliseconds for the years 1 to 9999
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # --- scalars --------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ _TEXT_KINDS: Mapping[Format, tuple[str, ...]] = {
 }
 _TEXT_TYPES = frozenset({"string", "text", "richtext", "email", "password", "uid"})
 _WORDS = ("true", "yes", "on", "false", "no", "off")
-# "" means null for types without text.
+# For types that are not text, "" means null.
 _VALUES: Mapping[str, JsonSchema] = {
     "integer": {"type": ["integer", "string"], "pattern": _INTEGER},
     "biginteger": {"type": ["integer", "string"], "pattern": _INTEGER},
@@ -78,7 +78,7 @@ def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft
     elif kind == "enumeration":
         found = {"enum": [value for text in attribute.enum for value in literals(text, format_)]}
         found["enum"] = _unique(found["enum"])
-        if None in found["enum"]:  # a value that JSON can't represent
+        if None in found["enum"]:  # The list contains a value that JSON can't represent.
             found = {"type": list(_TEXT_KINDS[format_])}
         elif optional:
             found["enum"] = _unique([*found["enum"], "", None])
@@ -111,7 +111,8 @@ def nullable(schema: JsonSchema) -> JsonSchema:
 
 def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
     found: JsonSchema = {"type": list(_TEXT_KINDS[format_])}
-    if draft or attribute.type == "password":  # A password in a file is a hash.
+    # Passwords in files are hashes, so these rules don't apply to them.
+    if draft or attribute.type == "password":
         return found
     rules: list[JsonSchema] = []
     if attribute.type == "email":
@@ -122,7 +123,7 @@ def _text(attribute: Attribute, format_: Format, *, optional: bool, draft: bool)
     if attribute.regex:
         pattern = import_module("server.schema.patterns").portable(attribute.regex)
         if pattern is not None:
-            # Forms send an empty string for an empty field.
+            # An empty string is allowed, because forms send one for an empty field.
             rules.append({"pattern": pattern if attribute.required else f"{_EMPTY}|{pattern}"})
     if attribute.max_length is not None:
         longest = max(attribute.max_length, 0)
@@ -149,9 +150,8 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return the values that parsers could read from the same text in a file.
-
-    Includes None if one of them can't be written in JSON.
+    """Return the values as which different parsers could read a text in a file. They include None if one of
+    these values can't be written in JSON.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -213,7 +213,9 @@ def _number(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the possible targets."""
+    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the content types of
+    possible targets.
+    """
     if attribute.derived:
         return {"enum": [None, ""]}
     target = _target(attribute, format_, uids)

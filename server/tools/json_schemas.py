@@ -1,6 +1,6 @@
 """Generator for JSON Schemas of document files, for editors and linters.
 
-They are at least as lenient as `bifolio check`, so editors never mark a correct file as wrong.
+The schemas are at least as lenient as `bifolio check`, so editors never mark a correct file as wrong.
 """
 
 import json
@@ -27,7 +27,7 @@ from server.tools.json_schema_values import (
 )
 
 METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
-# by which the command recognizes files that it is allowed to delete
+# comment by which the command recognizes the files that it is allowed to delete
 COMMENT = "Made by `bifolio schema --json-schema`. Do not edit: run it again."
 FORMATS: tuple[Format, ...] = ("json", "yaml", "front-matter")
 _FORMAT_NAMES: Mapping[Format, str] = {
@@ -41,7 +41,7 @@ Status = Literal["published", "draft"]
 def document_schemas(schema: Schema) -> dict[str, str]:
     """Return the JSON Schemas by path, such as `yaml/article.json`.
 
-    Content types with drafts have a second one, such as `yaml/article.draft.json`.
+    Content types with drafts have a second schema, such as `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
@@ -58,7 +58,7 @@ def statuses(type_: Type) -> tuple[Status, ...]:
 
 
 def schema_name(type_: Type, status: Status) -> str:
-    # API ids contain no dot, so the names differ.
+    # API ids contain no dots, so these names can't be the same.
     return f"{type_.singular}.draft.json" if status == "draft" else f"{type_.singular}.json"
 
 
@@ -99,7 +99,7 @@ class _Writer:
             definitions = self.definitions(type_)
         if definitions:
             found["$defs"] = {name: definitions[name] for name in sorted(definitions)}
-        if "required" not in found:  # A file with only comments or null is an empty document.
+        if "required" not in found:  # A file that contains only comments or null is an empty document.
             found["type"] = ["object", "null"]
         return found
 
@@ -126,7 +126,7 @@ class _Writer:
         properties["locale"] = {"description": "Not read: the locale follows from the file's path."}
         found: JsonSchema = {"properties": properties, **self._required(type_)}
         if type_.other_keys is None:
-            # Files for site generators often contain keys without a value.
+            # Unknown keys may be null, because files for site generators often contain keys without a value.
             found["additionalProperties"] = {"type": "null"} if type_.files else False
         return found
 
@@ -163,7 +163,7 @@ class _Writer:
         for name, attribute in type_.attributes.items():
             description = " ".join(describe_attribute(attribute))
             if name == type_.other_keys:
-                continue  # This key is one of the other keys.
+                continue  # In a file, a key with this name counts as one of the other keys.
             if self.format == "front-matter" and name == type_.body:
                 text = f"{description} The text below the front matter takes precedence over this key."
                 yield name, {"description": text}

@@ -1,4 +1,4 @@
-"""Deletion of objects in the media bucket that neither the files nor any commit refers to."""
+"""Deletion of objects in the media bucket to which neither the current files nor any commit refers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # (done, total)
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # per git process
-BATCH_OBJECTS = 100  # per request
-HISTORY_TIMEOUT_S = 600.0  # for listing the whole history
+BATCH_BLOBS = 500  # number of blobs that each git process reads
+BATCH_OBJECTS = 100  # number of objects that each request deletes
+HISTORY_TIMEOUT_S = 600.0  # time limit for listing the whole history
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
@@ -31,7 +31,9 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Unreferenced objects in the bucket: `unnamed` ones can be deleted, `young` ones can't yet."""
+    """Unreferenced objects in the bucket: those in `unnamed` can be deleted. The `young` ones are too new to
+    be deleted yet.
+    """
 
     objects: int
     named: int
@@ -44,11 +46,11 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket, ignoring names that Bifolio does not use.
+    """Find the unreferenced objects in a bucket, ignoring objects whose names don't have Bifolio's format.
 
     Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
     """
-    # Listing first keeps objects that are added later.
+    # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
@@ -63,7 +65,9 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the unreferenced objects and return their number. Objects uploaded again are kept."""
+    """Delete the unreferenced objects, except any that have been uploaded again. Return how many were
+    deleted.
+    """
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -131,7 +135,7 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     )
     words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
     for word in words:
-        # The line contains modes and ids; the last id is that of the new blob.
+        # The line contains modes and ids, of which the last is the id of the new blob.
         if word.lstrip(b"\n").startswith(b":"):
             yield word.split()[-2], next(words)
 

@@ -1,4 +1,4 @@
-"""Generator for a Python module with TypedDicts for content types, and a typed client."""
+"""Generator for a Python module that contains TypedDicts for content types, and a typed client."""
 
 import builtins
 import keyword
@@ -16,7 +16,7 @@ from server.schema.sentences import describe_attribute, describe_type
 from server.tools.typescript import is_always_there, type_order
 
 _TYPING = "from typing import "
-_MORE_TYPING = f"{_TYPING}Never, NotRequired, Required\n"  # only for the generated part
+_MORE_TYPING = f"{_TYPING}Never, NotRequired, Required\n"  # imports that only the generated part needs
 PRELUDE = (
     (Path(__file__).parent / "python_prelude.py")
     .read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def _escaped(character: str) -> str:
 
 
 def literal(values: Iterable[str]) -> str:
-    """Return the type for a choice of strings."""
+    """Return the Python type for a choice of strings."""
     found = ", ".join(map(text, values))
     return f"Literal[{found}]" if found else "Never"
 
@@ -99,7 +99,7 @@ def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool =
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
-        if key in keys:  # A component can have an attribute with this name.
+        if key in keys:  # A component can have an attribute with the same name.
             continue
         keys.add(key)
         if described:
@@ -170,7 +170,7 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _link(self, attribute: Attribute, suffix: str) -> str:
-        """Return the type of an attribute's target, or "" for an unknown type."""
+        """Return the Python type for an attribute's target, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -201,7 +201,9 @@ class _Writer:
             yield attribute.name, shown, _about(attribute)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies, or "" for an unknown type."""
+        """Return the Python type for an attribute in request bodies, or "" if it refers to an unknown
+        type.
+        """
         match attribute.type:
             case "relation":
                 return "RelationInput" if targets_of(self.schema, attribute) else ""
@@ -295,7 +297,7 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
 
 
 def _attributes(schema: Schema) -> Mapping[str, Type]:
-    """Return the content types by attribute of the client."""
+    """Return the content types, by the name of the client's attribute for each."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:
         resource = type_.plural if type_.kind == "collectionType" else type_.singular

@@ -68,7 +68,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
     """Context manager that converts the error of a rejected write to a SetupError.
 
-    `otherwise` is the hint at the end of its message.
+    `otherwise` is appended to its message, to say what happened to the site.
     """
     try:
         yield
@@ -77,14 +77,14 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
     except (
         NotServedError,
         RemoteLostError,
-    ) as error:  # The remote may have accepted the write, so do not claim that nothing was changed.
+    ) as error:  # The remote may have accepted the write, so do not claim that nothing changed.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
         raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
-    """Print a note if the running server has yet to commit a change."""
+    """Print a note if the running server has not committed the change yet."""
     if commit == PENDING:
         click.echo(
             "! the change is not committed yet; the running server of the site will commit it", err=True
@@ -97,8 +97,7 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site, and rename a former state folder.
-
+    """Raise SetupError if a folder is not a site. Rename a state folder that still has its former name.
     Raises GitError.
     """
     check_folder(root)
@@ -118,7 +117,7 @@ def check_site(root: Path) -> None:
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Context manager that yields a function to update a progress bar.
 
-    The bar appears on terminals only, after PROGRESS_DELAY_S seconds.
+    The bar appears only on terminals, and after PROGRESS_DELAY_S seconds.
     """
     began, bar = time.perf_counter(), None
 
@@ -145,7 +144,7 @@ def show(lines: Iterable[list[Part]]) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape control characters, so that a terminal does not execute them."""
+    """Escape control characters, so that a terminal does not interpret them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -173,7 +172,7 @@ def hold_commit(past: PastStates, commit: str) -> None:
 def past_site(root: Path, commit: str) -> Iterator[Path]:
     """Context manager that yields a temporary clone of the site at a commit.
 
-    It contains the resized images of the site. Raises StorageError and SetupError.
+    The clone contains the site's resized images. Raises StorageError and SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():
@@ -187,5 +186,5 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 def _link(source: str, target: str) -> None:
     try:
         os.link(source, target)
-    except OSError:  # The target is on a different disk.
+    except OSError:  # The target might be on a different disk.
         shutil.copy2(source, target)

@@ -44,7 +44,7 @@ def prop(name: str) -> str:
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment on one line, or "" without sentences."""
+    """Return a doc comment on one line, or "" if there are no sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -80,7 +80,7 @@ BODY_TYPES: Mapping[str, str] = {
     "biginteger": "number | string",
     "decimal": "number | string",
 }
-# attributes of built-in types that are never null
+# attributes that are never null, by built-in type
 _ALWAYS: Mapping[str, frozenset[str]] = {
     UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
@@ -137,7 +137,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the type of an attribute's target, or "" for an unknown type."""
+        """Return the TypeScript type for an attribute's target, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,7 +164,9 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies, or "" for an unknown type."""
+        """Return the TypeScript type for an attribute in request bodies, or "" if it refers to an unknown
+        type.
+        """
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
@@ -206,7 +208,7 @@ _GLOBALS = frozenset(
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# `V` is the attribute's type
+# types of operands, where `V` is the attribute's type
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -239,7 +241,7 @@ def typescript_names(schema: Schema) -> Mapping[str, str]:
 
 
 def type_order(schema: Schema) -> list[Type]:
-    """Return all types in the order of their declarations."""
+    """Return all types in the order in which they are declared."""
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 

@@ -18,7 +18,7 @@ from server.tools.json_schemas import Status, schema_name, statuses
 SETTINGS_PATH = ".vscode/settings.json"
 JSON_KEY, YAML_KEY = "json.schemas", "yaml.schemas"
 _ENDINGS: Mapping[str, tuple[str, ...]] = {"json": (".json",), "yaml": YAML}
-# strings, comments, and commas before a closing bracket
+# patterns for strings, comments, and commas before a closing bracket
 _COMMENT = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
 _TOKEN = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|(?P<comment>{_COMMENT})', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', re.DOTALL)
@@ -27,7 +27,9 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values for `json.schemas` and `yaml.schemas`. `folder` contains the JSON Schemas."""
+    """Return the values for the settings `json.schemas` and `yaml.schemas`. `folder` contains the JSON
+    Schemas.
+    """
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
         {"fileMatch": list(_globs(type_, status, "json", "/")), "url": _url(folder, "json", type_, status)}
@@ -53,7 +55,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
             continue
         yield f"{root}{stem}{ending}"
         if type_.kind == "singleType" and "*" not in stem:
-            yield f"{root}{stem}.*{ending}"  # other locales
+            yield f"{root}{stem}.*{ending}"  # files for other locales
         if type_.draft_publish:
             yield f"!{root}{stem}.draft{ending}"
             if type_.kind == "singleType" and "*" not in stem:
@@ -61,7 +63,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield stem and extension of a content type's paths, as patterns."""
+    """Yield patterns for the paths of a content type's files, split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in endings:
@@ -121,7 +123,7 @@ def _merged_mapping(there: Any, made: dict[str, list[str]], folder: str) -> dict
 
 
 def _without_comments(text: str) -> str:
-    # Spaces keep the positions.
+    # With spaces, all positions stay the same.
     return _TRAILING_COMMA.sub(lambda found: " " if found["comma"] else found[0], _blanked(text))
 
 
@@ -143,7 +145,7 @@ def _with_value(text: str, key: str, value: Any) -> str:
             fix = "move the comments above the key, then run the command again"
             raise _refusal(text, plain, key, "contains comments, which would be lost", fix)
         return text[: item.start] + written + text[item.end :]
-    # below any comments
+    # The key is added below any comments.
     end, line = len(text[: root.end - 1].rstrip()), f"{newline}{indent}{json.dumps(key)}: {written}"
     after = root.items[-1].end if root.items else end
     has_comma = "," in _blanked(text)[after:end]
@@ -153,7 +155,7 @@ def _with_value(text: str, key: str, value: Any) -> str:
 
 
 def _indent(plain: str, root: Node) -> str:
-    """Return the indentation of the first key, or two spaces."""
+    """Return the indentation of the first key, or two spaces if there is none."""
     if not root.keys:
         return "  "
     start = root.keys[0].start

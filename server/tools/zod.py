@@ -121,8 +121,8 @@ def _link(kind: str, targets: Iterable[str]) -> str:
 
 
 def key(name: str) -> str:
-    """Return a key of an object literal."""
-    # `__proto__` would set the object's prototype, unless it is computed.
+    """Return the text of a key in an object literal."""
+    # Unless it is written as a computed key, `__proto__` would set the object's prototype.
     return f"[{text(name)}]" if name == "__proto__" else prop(name)
 
 
@@ -132,7 +132,7 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
-    """Return the TypeScript module with types and zod schemas."""
+    """Return the text of the TypeScript module with types and zod schemas."""
     writer = _Writer(schema, typescript_names(schema))
     types = type_order(schema)
     shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)

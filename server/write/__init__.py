@@ -1,1 +1,1 @@
-"""Changes to documents: determines the new content of the files in which they are stored."""
+"""Changes to documents: works out the new contents of the files that store them."""

@@ -25,7 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default, or its empty value. Passwords are returned as hashes."""
+    """Return an attribute's default, or its empty value. The default of a password is returned as a hash."""
     if attribute.has_default:
         reading: Any = None
         try:
@@ -36,11 +36,10 @@ def default_of(attribute: Attribute) -> Any:
     return empty_value(attribute)
 
 
-# The cache saves 0.1 s in each write that uses the default of a password.
+# The cache saves 0.1 s in each write that uses a password's default.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    # It is safe for documents to share this hash, because the schema contains the default in plain text
-    # anyway.
+    # Documents can safely share this hash, because the schema contains the default in plain text anyway.
     return hash_password(text)
 
 
@@ -77,7 +76,9 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp, such as `2024-05`, or milliseconds since 1970. Raises Unreadable."""
+    """Parse a timestamp, given as a string such as `2024-05` or in milliseconds since 1970. Raises
+    Unreadable.
+    """
     tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):

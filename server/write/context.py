@@ -1,4 +1,4 @@
-"""Context of a change: the site's current state and the files after the change."""
+"""Context in which a change is made: the site's current state, and the files as they will be afterwards."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-# Includes documents that change only through relations.
+# maximum number of files that one write can change, including those that change only because of relations
 MAX_FILES = 1000
 TOO_MANY_FILES_MESSAGE = (
     f"This write would change more than {MAX_FILES:,} files; change fewer relations at once"
@@ -74,11 +74,11 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input and result of one change. The new contents of files go into `changeset`.
+    """Input and result of one change. `changeset` collects the new contents of files.
 
     - `recent`: yields earlier versions of a document in a locale, newest first.
     - `first`: the versions on which the first attempt was based.
-    - `touched`: maps written or deleted paths to the documents that they contained before.
+    - `touched`: maps the paths of written or deleted files to the documents that the files contained before.
     """
 
     snapshot: Snapshot
@@ -91,7 +91,7 @@ class Context:
     touched: dict[str, Document | None] = field(default_factory=dict)
     # the `touched` of each earlier step of the same change
     _outer: tuple[dict[str, Document | None], ...] = ()
-    # text and parsed values by path
+    # each file's text and parsed values, by path
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)
 
     @property
@@ -99,7 +99,7 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for a later, separate change that is based on this one.
+        """Return a context for a separate change that comes after this one.
 
         Both use the same changeset.
         """
@@ -147,7 +147,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the version with this status, or None if it has no file.
+        """Return the document's version with this status, or None if it has no file.
 
         Raises ConflictError if more than one file contains it.
         """
@@ -198,7 +198,7 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        # The timestamps stay the same, because the write was to a different document.
+        # The timestamps stay the same, because the write is to a different document.
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:

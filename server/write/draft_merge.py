@@ -22,7 +22,7 @@ from server.write.write_timestamps import (
 class DraftMerge:
     """The versions to which a change is applied.
 
-    `hidden_draft` is a draft that the author is not allowed to read, so it stays a draft.
+    `hidden_draft` is a draft that the author is not allowed to read, so the change must not publish it.
     """
 
     published: Document | None
@@ -38,7 +38,7 @@ class DraftMerge:
 def plan_merge(
     published: Document | None, draft: Document | None, *, of_draft: bool, blind: bool
 ) -> DraftMerge:
-    # A blind author must not publish the draft's changes.
+    # Authors who can't see the draft must not publish its changes.
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
     return DraftMerge(published, draft)
@@ -52,9 +52,8 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft's file, creating it if necessary.
-
-    Unchanged values are only written if `always` is set.
+    """Write new values to the draft's file, creating the file if necessary. If no value has changed, the file
+    is only written if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -82,7 +81,7 @@ def write_published(
 ) -> None:
     """Publish new values. A draft's file becomes the published file.
 
-    Unchanged values are only written if there is a draft or `always` is set.
+    If no value has changed, the file is only written if there is a draft or `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -104,7 +103,8 @@ def write_published(
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:
-    # If one of these files has been edited by hand since it was read, the change is prepared again.
+    # If one of these files turns out to have been edited by hand since it was read, the change is prepared
+    # again.
     for document in versions:
         if document is not None:
             context.changeset.rely_on(document.path)

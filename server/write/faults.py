@@ -18,8 +18,8 @@ from server.schema.model import Attribute, Schema, Type
 MAX_FAULTS = 100  # maximum number of faults in one error
 MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
 MAX_QUOTE_CHARS = 2000  # Longer quotes are truncated.
-UNSAID: Any = object()  # value of a fault if the body contains no value at its path
-# Clients rely on these messages from Strapi, which replace the messages that are used for files.
+UNSAID: Any = object()  # used as a fault's value if the body contains no value at the fault's path
+# Clients rely on these messages from Strapi, which replace the messages for faults in files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -108,7 +108,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        # Never quote a password.
+        # Passwords are never quoted.
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -136,7 +136,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Shorten a value for quoting in an error. Converts numbers that were sent as strings."""
+    """Return a value as an error quotes it: shortened, and as a number if a number was sent as a string."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

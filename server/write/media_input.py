@@ -15,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, require_known_operations
 
-# Other keys of media files in Strapi, which clients can send back.
+# Other keys that media files have in Strapi. Clients can send them back.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -26,7 +26,7 @@ class MediaInput:
     """Parser for media attributes in a request body. It appends errors to `faults`."""
 
     snapshot: Snapshot
-    locale: str  # the default locale of the site, which all media files have
+    locale: str  # the site's default locale, in which all media files are stored
     faults: list[Fault] = field(default_factory=list)
     # files by numeric id, filled at the first lookup
     numbers: dict[str, Document] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        # Without `set`, apply `disconnect` and `connect`.
+        # `disconnect` and `connect` are applied only without `set`.
         require_known_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
@@ -59,7 +59,8 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """Return the upload paths of the files in a value, and record a fault for each missing file.
 
-        With `known`, unknown keys raise ValidationError. Without `must_exist`, numeric ids can be unknown.
+        With `known`, unknown keys raise ValidationError. Without `must_exist`, unknown numeric ids are
+        ignored.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):

@@ -40,7 +40,7 @@ def free_path(
 ) -> str:
     """Return an unused path for a new document's file. Raises ConflictError if there is none."""
     type_ = address.type
-    # Callers who are not allowed to read private values can see file names.
+    # File names are visible even to callers who are not allowed to read private values.
     uids = (a for a in type_.attributes.values() if a.type == "uid" and a.visible)
     uid = next((values[a.name] for a in uids), None)
     built = name_of(type_, values)
@@ -76,8 +76,8 @@ def _is_path(text: str, folders: int) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    # A draft's uid can be any string, but a file name must be valid on every operating system. Letters
-    # outside ASCII are encoded differently by different file systems.
+    # A draft's uid can be any string, but a file name must be valid on every operating system. Non-ASCII
+    # letters are excluded because file systems encode them differently.
     return (
         len(text) <= MAX_NAME_BYTES
         and _NAME.fullmatch(text) is not None

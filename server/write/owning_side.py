@@ -18,10 +18,10 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Writer for relations in the files of other documents, in one locale.
+    """Writer for relations that are stored in other documents' files, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
-    - `blind`: whether the author is denied access to drafts. If so, only the relations in the request are
+    - `blind`: whether the author is not allowed to read drafts. If so, only the relations in the request are
       published.
     """
 
@@ -59,7 +59,7 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the related documents' files, as it is in their drafts."""
+        """Publish the drafts' version of a relation that is stored in the related documents' files."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
@@ -103,7 +103,7 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        # A target without localization belongs to only one document across all locales.
+        # A target that is not localized can belong to only one document across all locales.
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
@@ -147,7 +147,7 @@ class Relinker:
                 continue
             current = tuple(document.get(attribute.name))
             new = _with(current, add, attribute) if add is not None else _without(current, remove)
-            # The published version must not change, so create a draft.
+            # The published version must not change, so this creates a draft.
             if only_draft and document is published and new != current:
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}

@@ -19,7 +19,7 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Hash the passwords in request bodies.
 
-    Raises ValidationError if there are too many, and BusyError if the server is already hashing too many.
+    Raises ValidationError if they contain too many, and BusyError if the server is too busy hashing.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -66,7 +66,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # Such a string may be invalid. Validation rejects it or hashes it later.
+        # Strings with unprintable characters may be invalid. Validation rejects or hashes them later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

@@ -72,9 +72,8 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare the writes of a batch in order.
-
-    For each, return the document's id and whether it was merged with another change.
+    """Prepare the writes of a batch in order. For each of them, return the document's id and whether it was
+    merged with another change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -95,7 +94,7 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    # Through a relation, a draft can change published content in another document's file.
+    # Changing a relation in a draft can change published content in another document's file.
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
     return written
@@ -160,7 +159,7 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version on which the first attempt was based, or None if it is still current.
+    """Return the version on which the first attempt was based, or None if that is still the current version.
 
     Raises OvertakenError if the document was created or deleted since then.
     """

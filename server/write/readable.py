@@ -1,6 +1,5 @@
-"""Checks whether a caller is allowed to read everything in an attribute.
-
-If not, a write must not reveal its values, for example by a merge or by leaving the file unchanged.
+"""Checks whether a caller is allowed to read all of an attribute's values. If not, a write must not reveal
+any of them, for example by merging or by leaving the file unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +12,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a caller is allowed to read: private values, and all versions that a write changes."""
+    """Whether a caller is allowed to read private values, and all versions that a write changes."""
 
     actor: Actor
     schema: Schema
@@ -25,7 +24,7 @@ class Reading:
         return frozenset(name for name in found if not self.covers(type_, [name]))
 
     def covers(self, type_: Type, names: Iterable[str]) -> bool:
-        # Includes attributes of components and targets of relations.
+        # This includes the attributes of components and the targets of relations.
         return self.versions and self._covers(type_.attributes, names, frozenset())
 
     def _covers(

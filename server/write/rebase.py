@@ -1,4 +1,4 @@
-"""Merging of a change with changes that someone else has made since (`documents.three_way_merge`)."""
+"""Merging of a change with changes made since the client read the document (`documents.three_way_merge`)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -49,7 +49,7 @@ def rebase(
 ) -> Change:
     """Rebase a change from the version `earlier` onto the current versions.
 
-    Raises OverlapError if the same attributes were changed, and ValidationError for faults.
+    Raises OverlapError if both changed the same attributes, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -64,8 +64,8 @@ def rebase(
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        # Only the request body can contain ids of the earlier version, so compare ids only in the first
-        # merge.
+        # Only the request body can contain ids from the earlier version, so ids are compared only in the
+        # first merge.
         values, by_id = merged.values or values, False
     return _as_change(change, type_, values, values_of(current))
 

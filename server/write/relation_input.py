@@ -17,14 +17,16 @@ CIRCULAR_MESSAGE = (
 )
 
 Target = Any  # a documentId; in a morph relation, a pair (uid, documentId)
-# Returns the target for an item. The last argument says whether the target must exist. If not, the function
-# returns None for an unknown numeric id.
+# Returns the target for an item. If the last argument is False, the target need not exist, and the result is
+# None for an unknown numeric id.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect. `place` is "start", "end", or "before" or "after" the target `other`."""
+    """A target to connect. `place` is "start", "end", "before" or "after"; the last two refer to the target
+    `other`.
+    """
 
     target: Target
     place: str = "end"
@@ -77,9 +79,8 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Apply a change on the derived side to a document's stored relation to itself.
-
-        `target` stands for the document.
+        """Return a document's stored relation after a change on its derived side connects it to itself or
+        disconnects it. `target` is the document's own entry in the stored relation.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -126,12 +127,11 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    """Yield the targets to connect in an order in which each one's neighbour is already placed.
-
-    A missing neighbour is an error if `strict` is set. Otherwise, the target goes to the end.
+    """Yield the targets to connect, each after the neighbour next to which it is to be placed. A missing
+    neighbour is an error if `strict` is set. Otherwise, the target goes to the end.
     """
     placed_targets, ready = set(targets), list[int]()
-    # indexes of the connects that wait for each target
+    # by target: the indexes of the `connects` that must be placed after it
     waiting: dict[Target, list[int]] = {}
     for number, connect in enumerate(connects):
         if connect.place not in ("before", "after") or connect.other in placed_targets:
@@ -164,7 +164,7 @@ def _with_waiting(
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for positions that form a cycle or refer to a missing target."""
+    """Return the error for targets whose positions form a cycle or refer to a missing target."""
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -208,7 +208,9 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Divide a relation's value by the locales of its targets (given by `locale`, or by the numeric `id`)."""
+    """Split a relation's value by the locales of its targets, which are given by `locale` or the numeric
+    `id`.
+    """
     uid = attribute.target or ""
 
     def locale_of(item: Any) -> Any:
@@ -252,7 +254,7 @@ def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
     In a to-many relation, yields None for a value that is not a list.
     """
     if value is True:
-        return  # The validation of relations rejects such a value.
+        return  # Such a value is rejected when the relation is validated.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):

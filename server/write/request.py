@@ -15,7 +15,9 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version that a request writes. The id is None for a new document or a single type."""
+    """The document version that a request writes. The document's id is None for a new document or a single
+    type.
+    """
 
     type: Type
     document_id: str | None
@@ -39,7 +41,7 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 class WriteRequest:
     """A request to change one version of a document.
 
-    - `merge`: whether to merge it with later changes if `If-Match` does not match.
+    - `merge`: whether to merge the request with later changes if `If-Match` does not match.
     - `show`: returns the conflicting attributes that the actor is allowed to see.
     - `actor`: the caller, whose permission to write has already been checked.
     - `drafts_only`: whether the actor is only allowed to change drafts.
@@ -62,7 +64,7 @@ class WriteRequest:
 class BatchRequest:
     """Writes that either all succeed or all fail.
 
-    Each consists of a function in `write.prepare` and the request to pass to it.
+    Each write consists of a function in `write.prepare` and the request to pass to it.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

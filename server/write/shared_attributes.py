@@ -17,7 +17,8 @@ def share(
 ) -> None:
     """Write changed values of shared attributes to the document's files for other locales.
 
-    Attributes in `guesses` are written even if unchanged, so that the author can't confirm a guessed value.
+    Attributes in `guesses` are written even if unchanged, so that authors can't use the write to confirm a
+    guess.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

@@ -49,7 +49,7 @@ class Masked:
 
     text: str
     passwords: tuple[str, ...] = ()
-    # whether passwords or hashes were also masked outside password attributes
+    # whether passwords or hashes were masked anywhere outside password attributes
     strays: bool = False
 
     @property
@@ -63,7 +63,7 @@ def mask_of(number: int) -> Plain:
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in a file's text. Those in `earlier` keep their masks.
+    """Mask the passwords in a file's text. Passwords in `earlier` get the same masks as before.
 
     Raises ConflictError if the text can't be parsed and may contain a password.
     """
@@ -108,9 +108,8 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes with passwords, by name, after replacing each password with `mask(password)`.
-
-    If `mask` returns REMOVE, a password in a component is removed.
+    """Return the attributes that contain passwords, by name, with each password replaced by `mask(password)`.
+    If `mask` returns REMOVE for a password in a component, it is removed from the component.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -176,7 +175,7 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 class SourceRequest:
     """A request to replace a file's text, or only the keys that the content type does not define.
 
-    `if_match` identifies the text that the client has edited.
+    `if_match` is the version of the text that the client has edited.
     """
 
     address: Address
@@ -189,7 +188,8 @@ class SourceRequest:
 def replace_source(request: SourceRequest, context: Context) -> str:
     """Replace the text of a document version's file. Return the document's id.
 
-    Raises NotFoundError, PreconditionError (`if_match`), and ValidationError if the new text is invalid.
+    Raises NotFoundError, PreconditionError if `if_match` doesn't match, and ValidationError if the new text
+    is invalid.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -236,7 +236,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager: convert a syntax error in a new text to a ValidationError with the line."""
+    """Context manager: convert a syntax error in the new text to a ValidationError with the line number."""
     try:
         yield
     except SyntaxProblem as error:

@@ -1,4 +1,4 @@
-"""Undoes a write by restoring the old contents of its files, unless they have changed since."""
+"""Undoes a write by restoring the old contents of its files, unless the files have changed since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class Restoration:
     """A request to undo a write.
 
     - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
-    - `may_see`: returns whether error messages may mention a file.
+    - `may_see`: returns whether the actor is allowed to see a file, so that error messages can name it.
     """
 
     kept: KeptWrite
@@ -50,7 +50,8 @@ class Restoration:
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
     """Restore the files that a write changed. Return their paths, or () if they were already restored.
 
-    Raises ForbiddenError, and ConflictError if a file has changed since or conflicts with later writes.
+    Raises ForbiddenError, and ConflictError if a file has changed since or its old content conflicts with
+    later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -73,9 +74,8 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects.
-
-    `texts` contains each file's path, old text and current text.
+    """Return the documents that an undo affects. `texts` contains the path, old text and current text of each
+    file.
     """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}

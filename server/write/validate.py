@@ -1,6 +1,5 @@
-"""Validation: parses a request body into a change, or raises one error that lists all faults.
-
-For a draft, only types and upper limits are checked.
+"""Validation: parses a request body into a change, or raises one error that lists all faults. In drafts, only
+the types and upper limits of values are checked.
 """
 
 import math
@@ -36,11 +35,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# current components by type and id, or None for a new version of a document
+# a document's current components by type and id, or None if the document version is new
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # stands for the current value in a new version of a document
-MAX_STRING_CHARS = 255  # limit for strings if the schema contains no limit
-# Clients can send documents from responses as targets, in which these keys are ignored.
+_NO_VALUE: Any = object()  # passed as an attribute's current value if the document version is new
+MAX_STRING_CHARS = 255  # maximum length of strings for which the schema sets no limit
+# Clients can send documents from responses back as targets. These keys in them are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -51,7 +50,7 @@ class Change:
     """A parsed request body: new values of attributes, and changes to relations.
 
     - `by_locale`: changes to relations that are stored in other documents' files, by locale.
-    - `faults`: errors in the body. Invalid values are empty in `values`.
+    - `faults`: errors in the body. `values` contains empty values instead of invalid ones.
     - `body`: the original body, for quoting in errors.
     """
 
@@ -90,7 +89,7 @@ class Validator:
     may_read_drafts: Callable[[Type], bool]
     reads_version: bool
     reads_private: bool
-    in_private: bool = False  # whether the values to parse are inside a private attribute
+    in_private: bool = False  # whether the values being parsed are inside a private attribute
     faults: list[Fault] = field(default_factory=list)
     drafts: bool = False  # whether the content type has drafts; if so, `status` in a target is ignored
     draft: bool = False  # whether a draft is written, for which only upper limits are checked
@@ -150,12 +149,12 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: self._links(attribute, part, path) for locale, part in parts.items()}
-        # In a one-to-one relation, the target that is added last remains, so apply removals first.
+        # In a one-to-one relation, the target that is added last is kept, so removals are applied first.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for an unknown key, also in components."""
+        """Raise ValidationError for an unknown key in the body or in its components."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -171,7 +170,7 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for a key in a relation's targets that responses don't contain."""
+        """Raise ValidationError if a relation's target has a key that targets in responses don't have."""
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
@@ -244,7 +243,7 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """Parse the new value of an attribute. `current` is _NO_VALUE for a new version of a document."""
+        """Parse the new value of an attribute. `current` is _NO_VALUE if the document version is new."""
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
@@ -293,7 +292,8 @@ class Validator:
         """Parse one component. If it has the `id` of a component in `held`, it changes that component."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
-            tree = {}  # Skipping the item would change the paths of other faults.
+            # The item is replaced rather than skipped, so that the paths of other faults stay correct.
+            tree = {}
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
         before = self._find_component(type_, tree, path, held)
@@ -325,14 +325,14 @@ class Validator:
         if number is None or held is None or self.in_private:
             return None
         component = held.get((type_.uid, str(number)))
-        # Ids can be computed, so this error reveals which components there are.
+        # Clients can compute ids, so this error reveals which components exist.
         if component is None and self.reads_version:
             name = next(str(part) for part in reversed(path) if isinstance(part, str))
             raise ApplicationError(f"Some of the provided components in {name} are not related to the entity")
         return component
 
     def _new_id(self, type_: Type, tree: Mapping[str, Tree], path: KeyPath) -> int:
-        # An ignored id must behave like a known one: items with the same id are repetitions.
+        # An id that is ignored must behave like a known one: Items with the same id count as duplicates.
         number = tree.get("id")
         is_ignored = number is not None and not self.reads_version and not self.in_private
         return identify(type_.uid, str(number)) if is_ignored else identify(*map(str, path))
@@ -386,12 +386,13 @@ class Validator:
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            numbers = column_of(versions, ID)  # Reading whole rows would keep all of them in memory.
+            # Only this column is read, because whole rows would all stay in memory.
+            numbers = column_of(versions, ID)
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
     def _table(self, uid: str) -> Table | None:
-        # The content type of a neighbour has not been checked before, unlike that of a target.
+        # Unlike the content type of a target, that of a neighbour has not been checked yet.
         return self.snapshot.tables.get(uid) if self.may_find(uid) else None
 
     def _statuses(self, uid: str) -> tuple[str, ...]:
@@ -424,7 +425,9 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value, in Strapi's words where Strapi says what is expected."""
+    """Return the error message for an invalid value, in Strapi's words if Strapi's message says what is
+    expected.
+    """
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -457,16 +460,15 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    # Also used for relations to content types for which the caller has no permission.
+    # This error is also used for relations to content types for which the caller has no permission.
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the faults in the body, and those of values that violate options of their attributes.
-
-    Checks only the options of attributes that `only` accepts, and in a draft only upper limits.
+    """Return the faults in the body, and a fault for each value that violates its attribute's options.
+    Options are checked only for attributes that `only` accepts. In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))

@@ -25,12 +25,12 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-# Errors quote values of these types as they are stored.
+# Errors quote values of these types exactly as they are stored.
 _QUOTED = (str, int, float, Decimal)
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None. A document in the given locale takes precedence."""
+    """Return the id of a single type's document, preferably one in the given locale, or None."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -42,7 +42,7 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind`: whether the author is denied access to drafts. If so, the draft's values are not published.
+    - `blind`: whether the author is not allowed to read drafts. If so, the draft's values are not published.
     - `reading`: what the author is allowed to read, or None for everything.
     """
 
@@ -83,7 +83,7 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        # The update changes the values of the last version in the list.
+        # The last version in the list is the one whose values the update changes.
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
@@ -93,7 +93,7 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
+        """Change a version of a document. Raises NotFoundError if it doesn't exist in any locale."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
@@ -105,7 +105,7 @@ class Writer:
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # Publishing checks all values. But faults must not reveal values in a draft that the author is not
+        # Publishing checks all values, but faults must not reveal values in a draft that the author is not
         # allowed to see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
@@ -171,7 +171,7 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check values against the schema's options, and for uniqueness.
+        """Check values against the options in the schema, including uniqueness.
 
         Raises a ValidationError that lists all faults, including those in the request body.
         """

@@ -70,12 +70,12 @@ def timestamps_of_unpublishing() -> Values:
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    # Timestamps that the file does not contain would otherwise become the time of the move.
+    # Without this, timestamps that the file does not contain would become the time of the move.
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    # Omitted if the file already contains it.
+    # A timestamp that the file already contains is omitted.
     if not _is_stamped(context, base, "createdAt"):
         return {}
     own = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
@@ -87,12 +87,12 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Update the timestamps in a file's new text, except those that the new text itself changes."""
+    """Update the timestamps in a file's new text, except any that the client has changed in it."""
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        # Validation will report an error in the new text. If only the old text has one, this write repairs
-        # the file.
+        # A syntax error in the new text will be reported by validation. If only the old text has one, this
+        # write repairs the file.
         return after
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}

@@ -1,6 +1,5 @@
-"""TOML editor that changes values and leaves all other bytes as they are.
-
-tomlkit can't be used: it mixes line endings and reports no positions.
+"""TOML editor that changes values and leaves all other bytes unchanged. tomlkit can't be used, because it
+mixes line endings and reports no positions.
 """
 
 from collections.abc import Collection, Iterator
@@ -39,7 +38,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last values of the repeated keys with these paths."""
+    """Remove all but the last value of each of the duplicate keys with these paths."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -47,14 +46,14 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Collector of replacements and additions in TOML text."""
+    """Editor that collects replacements and additions for TOML text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
-        self.all_statements = statements(text)  # with the earlier values of repeated keys
+        self.all_statements = statements(text)  # includes the earlier values of duplicate keys
         self.cuts: list[Cut] = []
-        self.top = ""  # new keys, if there are no keys above the first table
+        self.top = ""  # text of new keys, if there are no keys above the first table yet
         self.sections: list[str] = []
 
     def result(self) -> str:
@@ -108,7 +107,9 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table: below its last key, or in a new table at the end."""
+        """Add a key to a table, either below the table's last key or, if the table is missing, in a new table
+        at the end.
+        """
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -140,7 +141,7 @@ class _TomlEditor:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        # If there was no final newline, do not add one.
+        # If the text had no final newline, none is added.
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)

@@ -32,7 +32,7 @@ _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # in one file
+MAX_REPEATS = 100  # maximum number of duplicate keys in one file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
@@ -41,7 +41,7 @@ def read_toml(
 ) -> dict[str, Tree]:
     """Parse TOML. Dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
 
-    Fills `positions` and `repeats` if given. Without `repeats`, a repeated key is an error.
+    Fills `positions` and `repeats` if given. Without `repeats`, a duplicate key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -51,7 +51,7 @@ def read_toml(
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels") from error
-    except ValueError as error:  # too many digits
+    except ValueError as error:  # The number has too many digits.
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
         raise SyntaxProblem(
@@ -66,7 +66,7 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Replace the earlier values of repeated keys with spaces, and add the keys to `repeats`."""
+    """Replace the earlier occurrences of duplicate keys with spaces, and add the keys to `repeats`."""
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -79,14 +79,14 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
                 repeats.append(repeated_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
-            break  # The caller reports it.
+            break  # The caller reports the error.
         else:
             break
     return text
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after the value of a repeated key, or 0 if tomllib's error is a different one."""
+    """Return the index after the value of a duplicate key, or 0 if tomllib reports something else."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -97,7 +97,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """Convert dates and times to strings as in the API."""
+    """Convert dates and times to strings in the format that the API uses."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -110,7 +110,7 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    # Infinity and NaN in YAML's notation, which no attribute accepts.
+    # Infinity and NaN are returned in YAML's notation, which no attribute accepts.
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
     return Plain(f"{sign}.{word}") if word in ("inf", "nan") else Plain(text.replace("_", ""))
@@ -191,7 +191,7 @@ def toml_entry(key: str, value: Any) -> str:
 
 
 def is_section(value: Any) -> bool:
-    """Return whether TOML puts a value below a table header."""
+    """Return whether a value is written in TOML below a table header."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -228,7 +228,7 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    # JSON's escapes, and one more character.
+    # TOML has the same escapes as JSON, and requires one for the character DEL, too.
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

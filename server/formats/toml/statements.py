@@ -1,4 +1,4 @@
-"""Statements of TOML text, and where they begin and end.
+"""The statements in TOML text, and where they begin and end.
 
 tomllib must already have accepted the text.
 """
@@ -38,7 +38,9 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value in an inline table, or an item in an array. `path` is relative."""
+    """A key with its value in an inline table, or an item in an array. `path` is relative to the table or
+    array.
+    """
 
     path: KeyPath
     start: int
@@ -47,9 +49,8 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or a table header (then `value` is None).
-
-    `table` is the path of the header above, with the index of a table in an array.
+    """A key with its value, or a table header (for which `value` is None). `table` is the path of the header
+    above, including indexes for tables in arrays.
     """
 
     path: KeyPath
@@ -62,7 +63,7 @@ class Statement:
 def statements(text: str) -> list[Statement]:
     """Return the statements of TOML text in order."""
     found: list[Statement] = []
-    lengths: dict[KeyPath, int] = {}  # of arrays of tables
+    lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
     at = _skip(text, 0)
     while at < len(text):
@@ -163,7 +164,7 @@ def _inline_table(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    # white space and comments
+    # skips white space and comments
     return _after(_BLANK, text, at)
 
 
@@ -179,7 +180,7 @@ def earlier_of_last(text: str) -> Statement | None:
     """
     try:
         *above, last = statements(text)
-    # rejected for a different reason, inside a statement
+    # tomllib has rejected the text for a different reason, inside a statement.
     except (ValueError, IndexError):
         return None
     same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
@@ -187,13 +188,13 @@ def earlier_of_last(text: str) -> Statement | None:
 
 
 def blanked(text: str, statement: Statement) -> str:
-    # Spaces keep the positions of everything else.
+    # With spaces, the positions of everything else stay the same.
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Describe a repeated key. `end` is the index after its later value."""
+    """Describe a duplicate key. `end` is the index after its later value."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -211,14 +212,14 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # The tables of a dotted key start at the key.
+        for end in range(1, len(path)):  # The tables that a dotted key creates start at the key.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield path, start index and value of each statement and everything inside it."""
+    """Yield the path, start index and value of each statement and of everything inside it."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

@@ -1,1 +1,1 @@
-"""YAML: a writer, a parser that returns positions, and an editor that leaves unchanged bytes as they are."""
+"""YAML: a writer, a parser that returns positions, and an editor that leaves all other bytes unchanged."""

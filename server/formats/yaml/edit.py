@@ -1,6 +1,5 @@
-"""YAML editor that changes values and leaves all other bytes as they are.
-
-The caller must parse the result to check the edit.
+"""YAML editor that changes values and leaves all other bytes unchanged. The caller must parse the result to
+verify the edit.
 """
 
 import re
@@ -74,7 +73,7 @@ def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return the text for a value inside brackets, with the previous quotes if possible."""
+    """Return the text for a value inside brackets, with the previous quotation marks if possible."""
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -112,7 +111,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last values of the repeated keys with these paths."""
+    """Remove all but the last value of each of the duplicate keys with these paths."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -127,7 +126,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Collector of replacements in YAML text. Keys in `forced` are always rewritten."""
+    """Editor that collects replacements for YAML text. Keys in `forced` are always rewritten."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -143,7 +142,7 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys of a mapping in block style."""
+        """Change, remove and add keys in a mapping in block style."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -160,7 +159,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove all but the last values of repeated keys, including those in nested mappings."""
+        """Remove all but the last value of each of these duplicate keys, also in nested mappings."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -183,7 +182,7 @@ class _YamlEditor:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Change the value of a key of a mapping in block style."""
+        """Change the value of a key in a mapping in block style."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -205,7 +204,7 @@ class _YamlEditor:
         return None
 
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
-        # A line with nested lists or mappings is easier to read in block style.
+        # Nested lists or mappings on one line are easier to read in block style.
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
             return False
@@ -215,7 +214,7 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        # A literal block would swallow an indented comment below it.
+        # An indented comment below a literal block would become part of the block.
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
@@ -232,7 +231,7 @@ class _YamlEditor:
         below = self.indented(rest, self.margin(key.start)).removesuffix(self.newline)
         comment = self.comment(node, colon)
         if first and line_end(text, colon) >= node.start > colon + 1:
-            # Keep the spaces between the colon and the value.
+            # The spaces between the colon and the value are kept.
             first = text[colon + 1 : node.start] + first.removeprefix(" ")
         end = max(self.trimmed_end(node), colon + 1)
         lines = first + comment + (self.newline + below if below else "")
@@ -271,7 +270,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return where the lines of each list item are."""
+        """Return the range of lines of each list item."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -328,12 +327,12 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        # The indentation of a key that begins with `? ` ends before these characters.
+        # The indentation of a key that is written with `? ` ends before these characters.
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        # A literal or folded block also loses spaces at its end.
+        # For a literal or folded block, spaces at the end are also excluded.
         end = node.end
         blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
         while end > node.start and self.text[end - 1] in blank:
@@ -344,7 +343,9 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far lists are indented from their keys in the mapping: like its first list, or 2."""
+        """Return how far lists are indented from their keys in the mapping: as far as its first list, or 2 if
+        it has none.
+        """
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -373,7 +374,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Lines of a list item in block style. `comments` is the start of the comments above."""
+    """The lines of a list item in block style. `comments` is the start of the comments above the item."""
 
     comments: int
     start: int

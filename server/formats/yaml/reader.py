@@ -1,6 +1,6 @@
 """YAML parser that keeps unquoted values as text, and reports positions.
 
-It uses libyaml's events, because PyYAML's loaders apply the types of YAML 1.1.
+It uses libyaml's events, because PyYAML's loaders would convert values to the types of YAML 1.1.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# libyaml 0.2.6 and later reject 1000 nested brackets. It parses ahead, so its error comes before ours.
+# libyaml 0.2.6 and later reject 1000 nested brackets. Because it parses ahead, its error comes before ours.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 _TOO_DEEP = f"the values are nested more than {MAX_DEPTH} levels deep"
 _TOO_DEEP_FIX = "use fewer levels"
@@ -23,13 +23,13 @@ def read_yaml(
 ) -> Tree:
     """Parse a YAML document, or return None if it is empty. Raises SyntaxProblem.
 
-    Fills `positions` and `repeats` if given. Without `repeats`, a repeated key is an error.
+    Fills `positions` and `repeats` if given. Without `repeats`, a duplicate key is an error.
     """
     loader = LOADER(text)
     try:
         builder = _Builder(positions, repeats)
         tree = builder.build(loader)
-        # Repeated keys need positions.
+        # Reporting duplicate keys requires positions, so the text is parsed again with them.
         if builder.repeated and positions is None:
             return read_yaml(text, {}, repeats)
         if repeats is not None:
@@ -111,7 +111,7 @@ class _Builder:
         self.positions = positions
         self.is_strict = repeats is None
         self.repeated: list[RepeatedKey] = []
-        # kept in memory, so that the ids in `merged` remain unique
+        # values that were replaced; they are kept in memory so that the ids in `merged` remain unique
         self.replaced: list[Tree] = []
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
@@ -131,8 +131,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # The code of `put` is repeated for scalars, because parsing takes most of the time of a
-                # startup without a cache.
+                # The code of `put` is duplicated here for scalars, because parsing takes up most of a startup
+                # without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -180,7 +180,7 @@ class _Builder:
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # The mapping directly after << is complete.
+        if self.keys and self.keys[-1] is _MERGE:  # The mapping that is the value of << is complete.
             self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
@@ -243,7 +243,7 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        # The earlier value and everything in it lose their positions.
+        # The positions of the earlier value, and of everything in it, are removed.
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
@@ -254,7 +254,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add the keys of a << merge that the mapping does not have."""
+        """Add those keys of a << merge that the mapping does not already have."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -363,7 +363,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    # libyaml reports the end of a block only after the next token.
+    # libyaml reports the end of a block only at the next token.
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:

@@ -16,7 +16,7 @@ from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
 
-_LOG2_POSITIONS_PER_STEP = 4  # 16 positions cost one step
+_LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class Most(query.Query):  # type: ignore[misc]
@@ -47,7 +47,7 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # no earlier document can be matched by `least` matchers
+            at = ids[self.least - 1]  # No earlier document can be matched by `least` matchers.
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return
@@ -83,9 +83,8 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each given as a list of terms.
-
-    With `start`, the words must be in the attribute whose positions begin there.
+    """Query for a sequence of words, each given as a list of terms. With `start`, the words must be in the
+    attribute whose positions begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -112,7 +111,9 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase, in time linear in positions and words."""
+        """Return whether the current document contains the phrase. The time is linear in the number of
+        positions and words.
+        """
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -155,18 +156,18 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-MAX_EXPANSIONS = 16  # terms for one prefix
-MIN_STEM_CHARS = 4  # a prefix of at least this length can be longer than the stem of a matching word
-# A word is not required if it is in more than this share of a language's documents, and the language has more
-# than this number of documents.
+MAX_EXPANSIONS = 16  # maximum number of terms for one prefix
+MIN_STEM_CHARS = 4  # A prefix of at least this length can be longer than the stem of a matching word.
+# A word is optional if more than this share of the documents in a language contain it, and the language has
+# more than this number of documents.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
-# of an incomplete word's terms, and of a word's second term
+# weights of an incomplete word's terms, and of a word's second term
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
 HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryMaker:
-    """Query compiler for one state of the index."""
+    """Compiler of queries for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
@@ -174,7 +175,7 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        Unless `every` is set, one word or clause is enough.
+        Unless `every` is set, texts that match a single word or clause are also found.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -201,7 +202,7 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings, which only increase the score of a match."""
+        """Return queries for words in headings. These only increase the scores of matches."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))

@@ -19,18 +19,20 @@ from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-# BM25's B reduces the score of long documents, and K1 increases the score for repeated words.
+# parameters of BM25: B reduces the scores of long documents, and K1 increases the score for repeated words
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
-# Decimal places in comparisons. Whoosh adds scores in an order that depends on the index's segments, so the
-# last digits of a sum vary.
+# Number of decimal places by which scores are compared. Whoosh adds scores in an order that depends on the
+# index's segments, so the last digits of a sum vary.
 SCORE_DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), match counts by group, and words that no version contains."""
+    """The best matches (score and key), match counts by group, and the words in the search that no version
+    contains.
+    """
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -43,7 +45,7 @@ class _Best:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._found: list[tuple[float, bytes]] = []  # (negated score, key); at most 2 × limit
-        self._worst = -inf  # matches with a lower score can't be among the best
+        self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
         """Add a match. Its key, `keys[number]`, is read only if the match can be among the best."""
@@ -68,9 +70,9 @@ class IndexReader:
     """Reader for one state of the index. Not thread-safe."""
 
     def __init__(self, folder: Path) -> None:
-        # Whoosh's method `refresh` would also return versions that have been replaced (docs/search.md), so a
-        # new reader must be created after each commit. If the index is damaged, whoosh can raise any
-        # exception.
+        # After whoosh's `refresh`, searches would also return versions that have been replaced
+        # (docs/search.md), so a new reader must be created after each commit. If the index is damaged, whoosh
+        # can raise any exception.
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
         )
@@ -80,7 +82,8 @@ class IndexReader:
 
     @cached_property
     def _leaves(self) -> list[tuple[Any, Any]]:
-        # Opening a column of keys takes time in proportion to the number of documents.
+        # The columns are opened once, because opening a column of keys takes time in proportion to the number
+        # of documents.
         leaves = (leaf for leaf, _ in self._searcher.leaf_searchers())
         return [(leaf, leaf.reader().column_reader("key", translate=False)) for leaf in leaves]
 
@@ -98,7 +101,7 @@ class IndexReader:
         """Return the best `limit` versions in `wanted` groups, and match counts of `counted` groups. Raises
         LimitError.
 
-        `documents` is the number of counted versions, by language.
+        `documents` contains the number of counted versions, by language.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -128,7 +131,7 @@ class IndexReader:
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
                 for other in near - {folded, EVERY_DOCUMENT_TERM}:
                     counts = [statistics.frequency(f"text_{language}", t) for t in terms(other, language)]
-                    if any(counts):  # suggestions must not reveal words from hidden groups
+                    if any(counts):  # Suggestions must not reveal words from hidden groups.
                         similar.append((distance, -counts[0], other))
                 if similar:
                     break
@@ -151,12 +154,12 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in `wanted` groups, and the match counts of visible
-        groups.
+        """Run a query. Return the best `limit` versions in `wanted` groups, and the match counts of groups
+        visible to the caller.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)
-        # by encoded name: (name, is counted, is wanted)
+        # by encoded name of a group: (name, is counted, is wanted)
         groups_seen: dict[bytes, tuple[str, bool, bool]] = {}
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)

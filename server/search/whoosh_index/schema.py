@@ -1,4 +1,4 @@
-"""Index schema: each version is one whoosh document, with fields such as `text_en` for each language.
+"""Schema of the index: Each version is one whoosh document, and each language has fields such as `text_en`.
 
 Each attribute has its own range of positions, for conditions such as `title:tide`.
 """
@@ -12,13 +12,13 @@ from whoosh import columns, fields, formats
 from server.search.words import NO_STEMMER, STEMMERS
 
 VERSION = f"4 whoosh {'.'.join(map(str, whoosh_version))}"
-ATTRIBUTE_POSITIONS = 1 << 20  # for each attribute
+ATTRIBUTE_POSITIONS = 1 << 20  # number of positions in the range of each attribute
 LANGUAGES = (*STEMMERS, NO_STEMMER)
 EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field for values that are already complete postings."""
+    """Type of whoosh fields whose values are already complete postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -35,7 +35,7 @@ def make_schema() -> Any:
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}
-    # The column of keys (`sortable`) can be read much faster than the stored fields.
+    # Because of `sortable`, there is a column of keys, which can be read much faster than the stored fields.
     key = fields.ID(unique=True, stored=True, sortable=True)
     group = fields.COLUMN(columns.RefBytesColumn())
     return fields.Schema(key=key, digest=fields.STORED, group=group, **text, **head, **word)

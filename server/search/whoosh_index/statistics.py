@@ -1,4 +1,6 @@
-"""Statistics about terms, for scores. They don't reveal whether a hidden version contains a word."""
+"""Statistics about terms, from which scores are computed. They don't reveal whether a hidden version contains
+a word.
+"""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -9,13 +11,12 @@ from whoosh import scoring
 
 from server.index.budget import Budget
 
-_LOG2_POSTINGS_PER_STEP = 3  # 8 documents cost one step
+_LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one step.
 
 
 class Statistics:
-    """Statistics about terms in the groups that the caller is allowed to see.
-
-    `documents` is the number of their versions, by language.
+    """Statistics about terms in the groups that the caller is allowed to see. `documents` contains the number
+    of versions in these groups, by language.
     """
 
     def __init__(
@@ -23,7 +24,7 @@ class Statistics:
     ) -> None:
         self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
         self._total = max(sum(documents.values()), 1)
-        # by group; lists of words have no group, and are never visible
+        # whether each group is visible; lists of words have no group and are never visible
         self._visible: dict[bytes, bool] = {b"": False}
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
@@ -39,7 +40,7 @@ class Statistics:
         """Return the `limit` most frequent terms in visible versions."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # The frequency in the whole index is an upper bound, so counting can stop early.
+        # A term's frequency in the whole index is an upper bound, so counting can stop early.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break

@@ -13,12 +13,12 @@ from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMEN
 from server.search.words import fold, terms
 from server.search.words import spans as words_of
 
-# greater than the possible number of words in one paragraph (see texts.MAX_TEXT_CHARS)
+# more than the maximum number of words in one paragraph (see texts.MAX_TEXT_CHARS)
 MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
-PARAGRAPH_GAP_POSITIONS = 8  # so that a phrase can't match across paragraphs
-MAX_POSTINGS_MB = 128  # larger postings are written to a temporary file
-MIN_HEADING_WEIGHT = 4.0  # attributes with at least this weight are also indexed as headings
-_WORDS_PREFIX = "words\0"  # of the key of each list of words
+PARAGRAPH_GAP_POSITIONS = 8  # gap between paragraphs, so that a phrase can't match across them
+MAX_POSTINGS_MB = 128  # Postings that need more memory are written to a temporary file.
+MIN_HEADING_WEIGHT = 4.0  # Attributes with at least this weight are also indexed as headings.
+_WORDS_PREFIX = "words\0"  # prefix of the key of each list of words
 _POSITIONS = formats.Positions()
 
 
@@ -51,7 +51,7 @@ class IndexWriter:
     def put(self, entry: IndexEntry) -> None:
         """Add a version to the index, replacing one with the same key."""
         if entry.key in self._put:
-            self.commit()  # whoosh can replace only committed documents
+            self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()
         text, head, words = postings(entry)
         code = entry.language

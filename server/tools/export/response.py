@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A file to export. `request` is the API request for this response."""
+    """A file to export. `request` is the API request whose response it contains."""
 
     path: str
     request: str

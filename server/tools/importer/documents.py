@@ -23,7 +23,8 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 class TargetVersion:
     """A version to write to a file.
 
-    `told` contains the names of the attributes in the source. For example, the Strapi API omits passwords.
+    `told` contains the names of the attributes that are in the source. For example, Strapi's API omits
+    passwords.
     """
 
     type: Type
@@ -41,7 +42,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield the versions of each document. The first one determines the file name."""
+    """Yield a list of each document's versions. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -50,7 +51,8 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # The draft's relations include documents that exist only as drafts.
+            # Unlike the published version's relations, the draft's include documents that exist only as
+            # drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -66,7 +68,7 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    # The default locale and published versions come first.
+    # Versions in the default locale and published versions come first.
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -117,14 +119,14 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version from the source. Invalid values are noted in the report."""
+    """Convert a version from the source. Invalid values are mentioned in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # Null in the source means null, and not the attribute's default.
+        # Null in the source means null rather than the attribute's default.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -29,7 +29,7 @@ from server.write.new_file import free_path
 from server.write.request import Address
 
 _TITLE_NAMES = ("title", "name", "label", "headline")  # attributes that can provide a file name
-_MAX_NAME_CHARS = 80  # in a name from these attributes
+_MAX_NAME_CHARS = 80  # maximum length of a file name that comes from these attributes
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
@@ -48,7 +48,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the versions in the site's files, parsed with the schema after the import."""
+    """Return the versions in the site's files, parsed with the schema that the import creates."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -69,7 +69,7 @@ class _DocumentMerge:
     context: Context
     fitted: Fitted
     notes: ImportNotes
-    new_texts: dict[str, str] = field(default_factory=dict)  # by path
+    new_texts: dict[str, str] = field(default_factory=dict)  # the new texts of files, by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
         """Merge a document's versions with those in the site."""
@@ -128,7 +128,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Change an existing file. Attributes that the source lacks stay as they are."""
+        """Change an existing file. Attributes that are not in the source are kept."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -136,9 +136,9 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether parsing a text yields the values of a version."""
+        """Return whether parsing a text results in the values of a version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
-            return False  # The store rejects such files.
+            return False  # The store would reject such a file.
         try:
             tree = gather(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:

@@ -1,4 +1,4 @@
-"""Import of a source as one atomic write, which can be repeated after a crash."""
+"""Import of a source as one atomic write. After a crash, the import can be repeated."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,15 +36,15 @@ class Imported:
 
     source: Source
     merge: Merge
-    files: int  # written
-    had_settings: bool = True  # site.yaml existed before
+    files: int  # number of files written
+    had_settings: bool = True  # whether site.yaml existed before the import
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into a site, or raise SetupError and import nothing."""
+    """Import a source into a site. If this raises SetupError, nothing has been imported."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
-        _commit(root, [])  # completes or undoes a write that a crash interrupted
+        _commit(root, [])  # This completes or undoes a write that was interrupted by a crash.
     say("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
@@ -89,7 +89,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    # The folder is on the site's file system.
+    # The folder for media files is on the site's file system.
     if options.dry_run:
         yield None
         return
@@ -99,7 +99,7 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    # After an error, the next import can use the files again.
+    # This is skipped after an error, so that the next import can use the files again.
     for left in folder.iterdir():
         left.unlink()
     folder.rmdir()

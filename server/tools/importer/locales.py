@@ -15,7 +15,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if it does not change. Raises SetupError."""
+    """Return the new text of site.yaml, or None if it need not change. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}
@@ -38,7 +38,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the locale settings with the locales from the source. Raises SetupError."""
+    """Return the locale settings, including the locales from the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -64,7 +64,7 @@ def _has_content(root: Path) -> bool:
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# controllers of Strapi plugins: subjects in site.yaml
+# maps controllers of Strapi plugins to subjects in site.yaml
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -77,7 +77,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the supported permissions of each role."""
+    """Return those permissions of each role that Bifolio supports."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -91,7 +91,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and action, or None."""
+    """Convert a Strapi permission to a subject and action. Return None if Bifolio does not support it."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

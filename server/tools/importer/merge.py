@@ -16,7 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of documents, and of files by outcome."""
+    """The numbers of documents, and of files by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -36,7 +36,7 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """Number of files to create, change or remove."""
+        """The number of files to create, change or remove."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
@@ -46,9 +46,8 @@ class Merge:
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. `new` returns the text of a new file, and `changed` that of an existing one.
-
-        `said` is a digest of the source.
+        """Merge a text file. `new` returns the text for a new file, and `changed` turns the text of an
+        existing file into the new text. `said` is a digest of the content in the source.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -82,7 +81,8 @@ class Merge:
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
         """Return whether a media file is up to date, and record it if so.
 
-        `said` is a digest of its description, and `found` of its bytes, or None if they are not known yet.
+        `said` is a digest of its description. `found` is a digest of its bytes, or None if they are not known
+        yet.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -103,7 +103,7 @@ class Merge:
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
         """Merge a media file that was downloaded to `source`.
 
-        `found` is the digest of its bytes, and `said` of its description.
+        `found` is the digest of its bytes, and `said` the digest of its description.
         """
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
@@ -126,7 +126,7 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file that is no longer in the source, unless it was edited in the site."""
+        """Remove a file whose content is no longer in the source, unless it was edited in the site."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

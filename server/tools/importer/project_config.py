@@ -1,6 +1,6 @@
 """Reader for API settings in a Strapi project's `config/api` (docs/import.md).
 
-The file is a program and is not executed, so only literal settings are read.
+The file is a program. Because it is not executed, only literal values can be read.
 """
 
 import re
@@ -15,7 +15,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# key under `rest` in Strapi: key in site.yaml, and form of the value
+# maps keys under `rest` in Strapi to keys in site.yaml and the form of the value
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """Settings for `api` in site.yaml, as strings, and names of unreadable settings."""
+    """Settings for `api` in site.yaml, as strings, and the names of settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()

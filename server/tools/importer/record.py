@@ -1,6 +1,5 @@
-"""Record of earlier imports, which distinguishes edits in the site from changes in the source.
-
-Without it, every file that differs from the source counts as edited.
+"""Record of earlier imports, by which an import can distinguish edits in the site from changes in the source.
+Without the record, every file that differs from the source counts as edited.
 """
 
 import hashlib
@@ -20,7 +19,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of a file's content in the source, and of the written file."""
+    """The digests of a file's content in the source, and of the file that was written."""
 
     source: str
     file: str
@@ -38,7 +37,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of earlier imports, which is empty if missing or invalid."""
+    """Return the record of earlier imports, or an empty one if it is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:

@@ -1,4 +1,4 @@
-"""Report about an import."""
+"""Report on an import."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
-MAX_SHOWN_NOTES = 20  # of one kind
+MAX_SHOWN_NOTES = 20  # maximum number of notes of one kind that are shown
 _HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 

@@ -26,7 +26,7 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
-# Strapi adds these to every content type.
+# attributes that Strapi adds to every content type
 _ADDED_ATTRIBUTES = (
     "createdAt",
     "updatedAt",
@@ -54,7 +54,7 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Schema and settings of the site after the import."""
+    """The site's schema and settings after the import."""
 
     schema: Schema
     settings: Settings
@@ -72,7 +72,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form of schema.json files, by Bifolio's uid."""
+    """Convert schemas to the form in which schema.json files contain them. Return them by Bifolio's uid."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -91,7 +91,9 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Note the attributes that the Strapi project added to users. They are not imported."""
+    """Mention in the report the attributes that the Strapi project added to users, because they are not
+    imported.
+    """
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -146,7 +148,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file, or None if its name is not a valid file name."""
+    """Return the path of a schema's file, or None if the schema's name is not a valid file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -159,7 +161,7 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site, omitting and noting invalid ones.
+    """Merge schemas into the site. Invalid schemas are omitted, and mentioned in the report.
 
     `begin` creates the merge. Raises SetupError if the site's own files are invalid.
     """
@@ -222,7 +224,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return why an attribute is not supported, or ""."""
+    """Return the reason why an attribute is not supported, or "" if it is."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"

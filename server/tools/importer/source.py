@@ -15,8 +15,8 @@ from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 Json = dict[str, Any]
 # (step, done, total)
 Say = Callable[[str, int, int], None]
-Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role: subject: actions
-Shape = Mapping[str, Any]  # a schema as in schema.json
+Roles = Mapping[str, Mapping[str, Sequence[str]]]  # actions by subject, by role
+Shape = Mapping[str, Any]  # a schema in the form of schema.json
 # (uid, attribute's name and definition, row) → targets
 ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
@@ -40,7 +40,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import. `path` is relative to uploads/, and `origin` is where to fetch it."""
+    """A media file to import. `path` is relative to uploads/, and `origin` is where to fetch the file."""
 
     path: str
     document_id: str
@@ -97,9 +97,8 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component for a file. `resolve` returns targets of relations and media.
-
-    Missing attributes are omitted. For example, the API returns no passwords.
+    """Convert a row or component to the form for a file. `resolve` returns the targets of relations and media
+    attributes. Missing attributes, such as passwords in API responses, are omitted.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -131,7 +130,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return a list of components. Raises ValueError for anything else."""
+    """Return a value that must be a list of components. Raises ValueError for anything else."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -145,7 +144,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a version, or note that it is invalid and return None."""
+    """Convert a row to a version. If it is invalid, mention this in the report and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -172,12 +171,14 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    # Users have no files, so the other side always stores their relations.
+    # Users are not stored in files, so the other side always stores their relations.
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute as a file contains them."""
+    """Return the targets of a relation or media attribute in the form for a file: a list, or a single
+    target.
+    """
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

@@ -1,6 +1,5 @@
-"""Import of media files, with descriptions.
-
-Files are named after the last part of their URL, so that URLs stay the same.
+"""Import of media files and their descriptions. Files are named after the last part of their URLs, so that
+the URLs stay the same.
 """
 
 import re
@@ -46,7 +45,9 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row, or note that its name or id is invalid and return None."""
+    """Convert a media file's row. If its name or id is invalid, mention this in the report and return
+    None.
+    """
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):

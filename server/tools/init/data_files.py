@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from server.documents.path_rules import ENDINGS, MARKDOWN
 
 DATA_BASES = ("data", "src/data")
-# of Hugo, Jekyll and Eleventy
+# data folders of Hugo, Jekyll and Eleventy
 _GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
-# settings of programs in the root folder
+# matches the names of settings files for programs in the root folder
 _PROGRAMS = re.compile(
     r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
     r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
@@ -22,7 +22,7 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can become documents.
 
-    They are in a folder for data, or else in folders with mostly data files.
+    These are files in a folder for data or, if there is none, in folders that contain mostly data files.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -37,7 +37,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the site generator's data folder around a file, or ""."""
+    """Return the site generator's data folder that contains a file, or ""."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -10,7 +10,8 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import ProposedAttribute
 
 PATTERN = "{date}-{slug}"
-MIN_DATED_SHARE = 0.9  # minimum share of files with dates; `news/_index.md` has none
+# minimum share of files with dates; the share can be below 1 because of files such as `news/_index.md`
+MIN_DATED_SHARE = 0.9
 _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
@@ -32,7 +33,9 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the option `fileName`, with folders for dates if most files are in such folders."""
+    """Return the value of the option `fileName`. It contains date folders if most files are in such
+    folders.
+    """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_folders(member) for member in group.members)
@@ -41,7 +44,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return a file's folders as a pattern with parts of its date, or ""."""
+    """Return a pattern for the folders of a file that are named after parts of its date, or ""."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -53,7 +56,7 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Make `date` and `slug` optional, or return None if their types do not fit file names."""
+    """Make the attributes `date` and `slug` optional, or return None if their types do not fit file names."""
     # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

@@ -1,4 +1,4 @@
-"""Folders with pages: the base folder of a site generator, and folders in it.
+"""Folders that contain pages: a site generator's base folder, and the folders inside it.
 
 A base folder, such as `content`, has a name that the site generator expects.
 """
@@ -22,18 +22,17 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_MIN_TERMS = 3  # for a content type of its own
+_MIN_TERMS = 3  # minimum number of terms for which a taxonomy gets a content type of its own
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # content folders of Docusaurus and MkDocs
-# likely to contain more pages later
+# names of folders that are likely to contain more pages later
 LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})
 _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder with pages, or "" for the base folder itself.
-
-    `{locale}` stands for a folder for each locale, and SECTIONS for Hugo's section pages.
+    """A folder that contains pages. `folder` is "" for the base folder itself. In it, `{locale}` stands for a
+    folder for each locale, and SECTIONS for Hugo's section pages.
     """
 
     base: str
@@ -46,11 +45,11 @@ class PageFolder:
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """Folders below `root` that contain pages."""
+    """The folders below `root` that contain pages."""
 
     root: Path
     paths: tuple[str, ...]
-    named: tuple[str, ...] = ()  # from the command line
+    named: tuple[str, ...] = ()  # locales from the command line
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -58,7 +57,7 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """Folders with settings of a site generator, and the root."""
+        """The folders that contain a site generator's settings, and the root."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
@@ -70,7 +69,7 @@ class TreeFolders:
 
     @cached_property
     def default_locale(self) -> str | None:
-        """Default locale in the site generator's settings, or None."""
+        """The default locale in the site generator's settings, or None."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -99,7 +98,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """Hugo folders with only section pages, such as `authors`, each of which is a term."""
+        """Hugo folders that contain only section pages, each of which is a term, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -125,7 +124,7 @@ class TreeFolders:
             start = f"{found}/" if found else ""
             folder = start + path[len(start) :].partition("/")[0]
             around = self._locale_parents.get(folder)
-            # Neighbours of locale folders have the same base folder.
+            # Folders next to locale folders have the same base folder.
             return (
                 folder
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
@@ -153,7 +152,9 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that the project's site generator expects, or None outside of it."""
+        """Return the base folder that the project's site generator expects, or None if the path is outside
+        it.
+        """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -174,7 +175,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder around a path, such as `content`, or None."""
+        """Return the content folder (such as `content`) that contains a path, or None."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -201,7 +202,7 @@ class TreeFolders:
         inside = parent.rest(path) if parent else None
         if parent is None or inside is None:
             return PageFolder(base, folder)
-        # content/en/posts/a.md or content/en/a.md
+        # such as content/en/posts/a.md or content/en/a.md
         collection = re.match(r"(?:.*?/)?_(?!index\.)[^/]*(?=/)", inside)
         if collection:
             return PageFolder(base, f"{{locale}}/{collection[0]}")
@@ -213,7 +214,7 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        # Such names do not describe the pages.
+        # Such names say nothing about the pages.
         return base in self.projects or f"/{base}".endswith(
             tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
         )

@@ -21,13 +21,13 @@ from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
 MAX_SINGLES = 5  # More pages than this in a base folder become a collection type.
-# for files without a locale in their names, if the same documents have English files
+# locale of files without a locale in their names, if there are English files of the same documents
 UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. The locale None is the default locale."""
+    """A page in a group. `locale` is None for the default locale."""
 
     page: MarkdownPage
     name: str
@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """Pages of one content type, which is named after `folder`."""
+    """The pages of one content type, which is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, locales (the default first), and omitted pages with reasons."""
+    """Groups of pages, locales (the default first), and omitted pages with the reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages of a folder. `named` contains locales from the command line, the default first."""
+    """Group the pages in a folder. `named` contains locales from the command line, the default first."""
     left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -87,7 +87,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    # An index page alone in its folder belongs to the parent folder.
+    # An index page that is alone in its folder belongs to the parent folder.
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
         moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
@@ -120,7 +120,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return the groups of Hugo's section pages, which are named after their folders."""
+    """Return groups for Hugo's section pages. The pages are named after their folders."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -147,7 +147,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a folder, with locale folders inside or around it."""
+    """Return the group for a folder. Locale folders can be inside or around it."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -203,7 +203,7 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder that is common to all locales, such as `docs`, or ""."""
+    """Return the folder for lists that all locales have, such as `docs`, or ""."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
@@ -218,7 +218,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose file names can contain locales, such as a.fr.md."""
+    """Return a group whose file names can contain locales, as in `a.fr.md`."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -263,13 +263,15 @@ def _index_of(pages: Iterable[MarkdownPage]) -> str:
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    # A suffix is a locale only if the file also exists without the suffix.
+    # A suffix is only treated as a locale if the file also exists without the suffix.
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for pages in a base folder: a single type for each, or one collection type."""
+    """Return the groups for pages in a base folder, which become a single type each, or one collection type
+    together.
+    """
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -299,7 +301,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if it exists, or else the locale with the most documents."""
+    """Return English if there are documents in English, or else the locale with the most documents."""
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

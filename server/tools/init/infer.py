@@ -19,13 +19,13 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MIN_RELATED_SHARE = 0.9  # share of distinct values that must name documents
-MAX_KEYS = 100  # data files with more keys are maps
+MIN_RELATED_SHARE = 0.9  # minimum share of distinct values that name documents
+MAX_KEYS = 100  # Data files with more keys are treated as maps.
 
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute. `files` counts the files with a value."""
+    """A proposed attribute. `files` is the number of files with a value for it."""
 
     name: str
     schema: Mapping[str, Any]
@@ -33,14 +33,14 @@ class ProposedAttribute:
     notes: tuple[str, ...] = ()
 
 
-# uid of a content type: names of its documents
+# names of documents, by the uid of their content type
 Names = Mapping[str, frozenset[str]]
 
 
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the attribute for all other keys or None."""
+    """Return the attributes of a content type, and the attribute that collects all other keys (or None)."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -66,7 +66,7 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    # In a map, each key is an entry, such as a word, and not an attribute.
+    # In a map, keys are entries (such as words) rather than attributes.
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
@@ -74,7 +74,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute for all other keys, with a name that is not in `taken`."""
+    """Return the attribute that collects all other keys, with a name that is not in `taken`."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -129,7 +129,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Explain why a key named like a content type is not a relation."""
+    """Explain why a key that has the name of a content type is not a relation."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -152,7 +152,7 @@ def _alike(name: str, target: str) -> bool:
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Mark an attribute as localized if its values differ between locales."""
+    """Return the attribute, marked as localized if its values differ between locales."""
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

@@ -16,7 +16,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# These values look like numbers but are text, because version 1.10 is not 1.1, for example.
+# Versions look like numbers but are text, because version 1.10 is not the same as 1.1.
 _VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
@@ -25,14 +25,14 @@ _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo l
 _LABELS = frozenset({"categories", "keywords", "tag", "tags", "topic", "topics"})
 _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
 MAX_STRING_CHARS = 255  # Longer values need the type `text`.
-MIN_ENUMERATION_VALUES = 5  # fewer values do not suggest an enumeration
-MAX_CHOICES = 10  # in an enumeration
+MIN_ENUMERATION_VALUES = 5  # With fewer values, an enumeration is not suggested.
+MAX_CHOICES = 10  # maximum number of choices in an enumeration
 NO_VALUE = "no file has a value"
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """Values of one key, with their files. Nulls are omitted."""
+    """The values of one key, with their files. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -49,11 +49,11 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """Strings and numbers, as strings."""
+        """The strings and numbers among the values, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
-Made = tuple[dict[str, Any], list[str]]  # schema and notes
+Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
 
 
 def scalar_type(key: KeyValues) -> Made | None:
@@ -78,7 +78,7 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    # 1.10 would become 1.1.
+    # As a number, 1.10 would become 1.1.
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
@@ -124,7 +124,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration for a few repeated values, or else a text type."""
+    """Return an enumeration if there are only a few values that are repeated, or else a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):

@@ -1,4 +1,6 @@
-"""Detection of folders for locales: neighbours named after locales, with similar contents."""
+"""Detection of locale folders, which are next to each other, named after locales, and have similar
+contents.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -13,8 +15,8 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
-    `pure` means that it has no other folders, and `translated` that it also contains the same files itself,
-    in the default locale.
+    `pure` is whether it has no other subfolders. `translated` is whether it also contains the same files
+    directly, in the default locale.
     """
 
     folder: str
@@ -36,13 +38,13 @@ def is_locale(name: str) -> bool:
 
 
 def are_locales(folders: Iterable[str]) -> bool:
-    # A single name, such as `it`, could mean something else.
+    # If there is only one such name, such as `it`, it could mean something else.
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders with locale folders, by path.
+    """Return the outermost folders that contain locale folders, by path.
 
     `named` contains locales from the command line.
     """
@@ -83,7 +85,7 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
     if "en" not in alike and any(shape & common for shape in others.values()):
-        alike = set()  # hr/ and it/ next to sales/ are departments.
+        alike = set()  # For example, hr/ and it/ next to sales/ are departments.
     own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
     chosen = alike | {name for name in shapes if name in named}
     if not chosen:

@@ -1,4 +1,4 @@
-"""Names of proposed content types: English singulars and plurals of folder names."""
+"""Names for proposed content types, which are English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _HOME = frozenset({"index", "_index"})
 # names that say nothing about the contents
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# singular names for folders with more than one document
+# singular folder names that suggest more than one document
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -30,7 +30,7 @@ _COUNTED = frozenset(_THINGS.split())
 # One document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
-# words that the library converts incorrectly
+# plurals that the library converts incorrectly
 _PLUS_S = "base cache cookie curve drive glove niche reserve selfie tie wave"
 _PLUS_ES = "bonus canvas lens virus"
 _SINGULARS = {
@@ -52,7 +52,7 @@ def choose_api_ids(
 ) -> tuple[str, str]:
     """Return unused singular and plural API ids for the content type of a folder.
 
-    `kind` is appended to names without a plural: `about` becomes `about-page`.
+    `kind` is appended to names that have no plural. For example, `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]

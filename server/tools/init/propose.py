@@ -1,4 +1,4 @@
-"""Proposal of content types and a site.yaml for existing files."""
+"""Proposes content types and a site.yaml for existing files."""
 
 import json
 from collections import Counter
@@ -68,9 +68,9 @@ class ProposedType:
     plural: str
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
-    other_keys: str | None  # attribute for all keys without an attribute of their own
-    file_name: str | None  # `options.fileName` for names with dates and slugs
-    empty_keys: tuple[str, ...]  # null in all files, so not attributes
+    other_keys: str | None  # name of the attribute that collects all keys without an attribute of their own
+    file_name: str | None  # `options.fileName`, if file names contain dates and slugs
+    empty_keys: tuple[str, ...]  # keys that are null in all files, and therefore not attributes
 
     @property
     def uid(self) -> str:
@@ -86,14 +86,14 @@ class ProposedType:
 
     @property
     def has_drafts(self) -> bool:
-        # Bifolio would publish drafts that it does not recognize.
+        # This also covers drafts that the draft key does not mark, because Bifolio would publish them.
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
     def names_files(self) -> bool:
-        """Whether names of new files come from their values."""
+        """Whether the names of new files are derived from the documents' values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -121,12 +121,12 @@ class Proposal:
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
-    skipped: Mapping[SkippedFolder, int]  # with numbers of Markdown files
-    data: Mapping[str, int]  # data folders of a site generator, with numbers of files
+    skipped: Mapping[SkippedFolder, int]  # number of Markdown files in each skipped folder
+    data: Mapping[str, int]  # number of files in each data folder of a site generator
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder. `taken` contains API ids in use."""
+    """Propose content types for a folder. `taken` contains API ids that are already in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
@@ -167,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group that will match it on the server."""
+    """Move each file to the group whose patterns will match it on the server."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"

@@ -18,12 +18,12 @@ from server.tools.init.skipped import SkippedFolder, skipped_files
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA_FOLDERS = ("src/content/", "content/")  # data files below are documents
+DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are documents
 
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown or data file, and its front matter or data."""
+    """A Markdown file with its front matter, or a data file with its data."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -35,8 +35,8 @@ class MarkdownPage:
 class Scan:
     """Files in a folder: pages, and unreadable files with the reasons.
 
-    `others` are Markdown files outside content folders, `skipped` are in folders without content, and `data`
-    counts files in unused data folders.
+    `others` are Markdown files outside content folders, `skipped` are files in folders without content, and
+    `data` contains the number of files in each unused data folder.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -100,7 +100,7 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    # A README only describes its folder.
+    # A README only describes its folder, so it is not a page.
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -114,13 +114,13 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    # Eleventy's data for a folder: blog/blog.json or blog/blog.11tydata.json
+    # Eleventy stores a folder's data in blog/blog.json or blog/blog.11tydata.json.
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    # Data next to a Markdown file in `content/` belongs to it.
+    # A data file next to a Markdown file in `content/` belongs to that file.
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

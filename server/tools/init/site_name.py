@@ -1,4 +1,4 @@
-"""Name of a site, from a site generator's settings, the README or the folder."""
+"""Name for a site, taken from a site generator's settings, the README or the folder's name."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -35,7 +35,7 @@ def _in_data(tree: Tree) -> str | None:
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
-    # `languages` in Hugo, `book` in mdBook
+    # Hugo's settings can contain `languages`, and mdBook's contain `book`.
     languages = tree.get("languages")
     parts = [*(languages.values() if isinstance(languages, dict) else ()), tree.get("book")]
     found.extend(part.get("title") for part in parts if isinstance(part, dict))
@@ -72,7 +72,8 @@ def _match(pattern: re.Pattern[str], text: str) -> str | None:
 
 _ELEVENTY_DATA = [f"{base}_data/{name}" for base in ("", "src/") for name in ("metadata", "site", "meta")]
 
-# in this order: Hugo, Zola, mdBook, Jekyll, MkDocs, Docusaurus, VitePress, Astro; data of Eleventy
+# settings in this order: Hugo, Zola, mdBook, Jekyll, MkDocs, Docusaurus, VitePress, Astro; then Eleventy's
+# data
 _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
     ("config/_default/languages.en.toml book.toml", _in_toml),
@@ -102,7 +103,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the first heading in README.md without badges, or None."""
+    """Return the first heading in README.md, with badges removed, or None."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -115,7 +116,7 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    # A domain name, such as `blog.example.org`, stays as it is.
+    # A domain name, such as `blog.example.org`, is not changed.
     if "." in name:
         return name
     words = re.split(r"[-_\s]+", name)

@@ -8,7 +8,7 @@ from server.paths import UPLOADS
 from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 from server.tools.init.folders import TreeFolders
 
-# skipped next to a site generator's settings
+# folders that are skipped if they are next to a site generator's settings
 _MADE = """archetypes build content-types coverage dist layouts public resources static target themes vendor
 venv"""
 _BESIDE_SETTINGS = frozenset(_MADE.split())
@@ -33,14 +33,14 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A skipped folder, and the reason."""
+    """A skipped folder, and the reason for skipping it."""
 
     path: str
     reason: str
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Map the files without content to the folders that are skipped."""
+    """Map each file in a skipped folder to that folder."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +60,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content around a file, or None."""
+    """Return the outermost folder without content that contains a file, or None."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)
@@ -91,7 +91,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    # If git ignores the root, it says nothing about the folders.
+    # If git ignores the root itself, its answer says nothing about the folders inside.
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -1,4 +1,4 @@
-"""Files for a new site: schemas, settings and first documents."""
+"""The files for a new site: schemas, settings and the first documents."""
 
 import json
 import os
@@ -155,7 +155,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the GitHub workflow by its path relative to the site.
+    """Return a GitHub workflow, by its path relative to the site.
 
     Raises SetupError if the URL of Bifolio's repository is unknown.
     """
@@ -171,7 +171,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return a repository's URL, by default that from which Bifolio was installed. Raises SetupError."""
+    """Return a repository's URL, by default the one from which Bifolio was installed. Raises SetupError."""
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -186,7 +186,7 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """Return the URL that pip recorded, or None."""
+    """Return the URL from which pip installed Bifolio, or None if pip recorded no URL."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:

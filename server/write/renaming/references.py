@@ -22,9 +22,8 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """Editor that replaces all references to a renamed document or media file.
-
-    - `key`: the old content type and id.
+    """Editor that replaces all references to a renamed document or media file. - `key`: the content type and
+    the old id.
     - `new`: the new documentId or upload path.
     """
 
@@ -81,7 +80,7 @@ class Retarget:
         name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
-        # If the old text has no quotes, the new text has none either, if possible.
+        # If the old text was not in quotes, the new text is written without quotes too, if possible.
         simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 

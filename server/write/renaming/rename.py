@@ -25,7 +25,7 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 class Rename:
     """A request to rename a document or media file. Names are paths, or ids such as `article/fog`.
 
-    `new` can also be a folder with a trailing slash, or an id without the content type.
+    `new` can also be a folder (with a trailing slash), or an id without the content type.
     """
 
     old: str
@@ -34,7 +34,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: renamed files, other files whose references changed, and the old and new id.
+    """Result of a rename: the new path of each renamed file, other files whose references changed, and the
+    old and new id.
 
     `links` are Markdown links that still contain the old paths.
     """
@@ -92,7 +93,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename a document's file, and the files with the same name for other locales and statuses."""
+    """Rename a document's file, and its files with the same name for other locales and statuses."""
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -164,7 +165,9 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files with a claim's name. Raises ConflictError if one can't be parsed."""
+    """Return the documents in all files that have a claim's name. Raises ConflictError if a file can't be
+    parsed.
+    """
     documents = {}
     for document in documents_of(context, claim.type.uid):
         other = context.layout.claim(document.path)
@@ -198,9 +201,9 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return the new paths of other files in the documents' folders, by old path.
+    """Return the new paths of the other files in the documents' folders, by old path.
 
-    Empty unless each document has its own folder, as in `posts/{name}/index.md`.
+    There are none unless each document has its own folder, as in `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -252,7 +255,7 @@ def _is_name(text: str) -> bool:
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files with their pending changes. Raises ConflictError if a new path already exists."""
+    """Move files, including their pending changes. Raises ConflictError if a new path already exists."""
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

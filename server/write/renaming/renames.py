@@ -36,7 +36,7 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
             if change.status == "R" and change.before:
                 path, alike = current.get(change.path, (change.path, 100))
                 moved[change.before] = path, min(alike, change.alike)
-            # Before this commit, the path had no file or belonged to a different file.
+            # Before this commit, there was no file at this path, or a different one.
             if change.status in "ADR":
                 current[change.path] = "", 0
         current.update(moved)

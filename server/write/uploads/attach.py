@@ -32,7 +32,7 @@ class Attachment:
 class _Holder:
     """The document and attribute to which files are attached.
 
-    `with_files` adds them to the attribute's value.
+    `with_files` returns the attribute's value with the files added.
     """
 
     document: Document
@@ -101,7 +101,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Find a document by documentId or numeric id. The default locale is searched first."""
+    """Find a document by documentId or numeric id, searching the default locale first."""
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default
@@ -144,7 +144,9 @@ def _component_holder(
 
 
 def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
-    """Yield the versions that the actor is allowed to read, and whether this includes private values."""
+    """Yield the versions that the actor is allowed to read, and for each whether this includes its private
+    values.
+    """
     for type_ in types:
         if not any(attribute.holds_components for attribute in type_.attributes.values()):
             continue

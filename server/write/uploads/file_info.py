@@ -44,7 +44,7 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
-# They return the parsed value and append faults to the list.
+# Each function returns the parsed value, and appends faults to the list.
 INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,

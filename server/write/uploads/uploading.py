@@ -55,7 +55,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A request to change a media file's description, and also its content if `file` is set."""
+    """A request to change a media file's description, and its content if `file` is set."""
 
     key: str
     info: Mapping[str, Any]
@@ -84,9 +84,8 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change the description of a media file, and its content if the request contains a file.
-
-    Return its path.
+    """Change the description of a media file, and its content if the request contains a file. Return the
+    media file's path.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)

@@ -1,6 +1,6 @@
 """Reader for a Strapi export: a tar archive of media files and JSON lines.
 
-The archive is not trusted. It is read a second time for media files, because they come before their
+The archive is not trusted. It is read a second time to get the media files, because these come before their
 descriptions.
 """
 
@@ -25,7 +25,7 @@ from server.tools.importer.source import (
 )
 
 MAX_LINE_BYTES = 64_000_000
-MAX_JSON_BYTES = 4_000_000_000  # of all lines together
+MAX_JSON_BYTES = 4_000_000_000  # limit for all lines together
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"
@@ -58,7 +58,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder, in the order of the archive."""
+        """Copy media files to a folder, in the order in which the archive contains them."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

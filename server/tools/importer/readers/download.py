@@ -12,7 +12,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# for a missing or rejected token
+# advice if the token is missing or rejected
 FULL_ACCESS = "create a full-access API token in Strapi (Settings, API Tokens) and pass it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -38,7 +38,9 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Return the JSON of a GET response, or `missing` for status 404. Raises SetupError."""
+        """Send a GET request and return the JSON response, or `missing` if the status is 404. Raises
+        SetupError.
+        """
         url = self.base + path
         try:
             with self._open(url, own=True) as answer:
@@ -55,7 +57,7 @@ class Client:
     def download(self, url: str, target: Path, *, own: bool) -> None:
         """Download a file to `target`. Raises SetupError.
 
-        The token is sent only to the installation itself (`own`).
+        The token is sent only if the URL belongs to the installation itself (`own`).
         """
         part = target.with_suffix(".part")
         try:
@@ -74,7 +76,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request, with retries. Raises HTTPError, and SetupError without a response."""
+        """Send a request, with retries. Raises HTTPError, and SetupError if there is no response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

@@ -1,6 +1,5 @@
-"""Links in an export archive: targets of relations and media attributes.
-
-Links refer to rows, so links to a draft and to its published version are combined into one.
+"""Links in an export archive, which are the targets of relations and media attributes. Links refer to rows.
+Links to a draft and to its published version are therefore combined into one.
 """
 
 from collections import defaultdict
@@ -17,11 +16,11 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class Linked:
-    """Targets of links in order, by row and attribute."""
+    """The targets of links in the right order, by row and attribute."""
 
-    uids: Mapping[str, str]  # Strapi's uid: ours
-    ids: Mapping[RowKey, str]  # documentIds
-    paths: Mapping[int, str]  # upload paths
+    uids: Mapping[str, str]  # maps Strapi's uids to Bifolio's
+    ids: Mapping[RowKey, str]  # documentIds by row
+    paths: Mapping[int, str]  # upload paths by row number
     notes: ImportNotes
     targets: dict[Owner, list[tuple[float, Any]]] = field(default_factory=lambda: defaultdict(list))
     mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
@@ -37,7 +36,7 @@ class Linked:
             ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
             self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
-            # Users have no files, so the other side stores the relation.
+            # Users are not stored in files, so the other side stores the relation.
             if right.get("field") and left["type"] == USER:
                 other = (self._uid(right), right["ref"], right["field"])
                 self.targets[other].append((_order_of(right), (USER, left["ref"])))
@@ -49,7 +48,9 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return an attribute's targets for a file, and note missing targets in the report."""
+        """Return an attribute's targets in the form for a file. Missing targets are mentioned in the
+        report.
+        """
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -65,7 +66,9 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Note relations whose order is lost, because Bifolio sorts the derived side by creation time."""
+        """Mention in the report the relations whose order is lost because Bifolio sorts the derived side by
+        creation time.
+        """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))

@@ -30,14 +30,13 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # of nested components
+MAX_DEPTH = 8  # maximum depth of nested components
 MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return populate parameters for a content type, split so that URLs are short enough.
-
-    Raises SetupError for the installation `base` if an attribute is nested too deeply.
+    """Return `populate` parameters for a content type, split up so that URLs are short enough. Raises
+    SetupError, which mentions the installation `base`, if an attribute is nested too deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -91,7 +90,7 @@ def joined(*parts: str) -> str:
 PAGE_ENTRIES = 100
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
-# added with the value false to relations and media attributes
+# options that are added, with the value false, to relations and media attributes
 _BUILDER_OPTIONS = ("required", "private")
 
 
@@ -140,7 +139,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download media files to a folder, unless it already contains them."""
+        """Download those media files to a folder that it does not already contain."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -154,7 +153,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the content types and components in the form of an archive."""
+        """Return the content types and components in the form in which an archive contains them."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -233,7 +232,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        # Strapi decides how many files are on a page.
+        # Strapi decides how many files a page contains.
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -250,7 +249,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Convert attributes to the form of schema.json files."""
+    """Convert attributes to the form in which schema.json files contain them."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}

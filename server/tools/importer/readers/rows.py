@@ -32,7 +32,8 @@ class ArchiveRows:
     links: list[dict[str, Any]] = field(default_factory=list)
     configuration: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # size and sha256 by name
+    # size and SHA-256 hash of each media file, by name
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
