@@ -145,8 +145,11 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
         elif step.before is None:
             if move_aside(target, folder, step.aside) and not step.is_unedited():
                 recovery.replaced.put_aside(step.aside, step.write.path)
-        elif exchange(step.aside, target, folder) and not step.is_unedited():
-            recovery.replaced.put_aside(step.aside, step.write.path)
+        else:
+            if replacement.holds_an_edit:
+                recovery.replaced.copy_edit(step.aside, step.write.path)
+            if exchange(step.aside, target, folder) and not step.is_unedited():
+                recovery.replaced.put_aside(step.aside, step.write.path)
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:

@@ -81,6 +81,8 @@ class Recovery:
             return 0
         # Either the file has not been replaced yet, or the swap has moved another program's edit to
         # `aside`. In both cases, swap the two files.
+        if aside_mark != step.after:
+            self.replaced.copy_edit(aside, step.target)
         done = self._swap(step, target_mark)
         if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)

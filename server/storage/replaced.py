@@ -1,9 +1,10 @@
 """Files that recent writes replaced, kept briefly in .bifolio/replaced/ because another program may still
-save an edit to them.
+save an edit to them, and copies of edits that were restored.
 """
 
 import logging
 import os
+import secrets
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -12,13 +13,14 @@ from pathlib import Path
 from server.paths import STATE_FOLDER
 from server.storage.exchange import Reader, open_reader, put_new
 from server.storage.files import digest_of, link_mark
-from server.storage.intent import Step, read_intent
+from server.storage.intent import Step, read_intent, write_intent
 
 log = logging.getLogger("bifolio")
 
 UNSAVED_FOLDER = "unsaved"  # folder name in .bifolio/
 RETENTION_S = 2.0  # Longer than any program takes from looking up a file's name to opening the file.
 _DONE_SUFFIX = ".kept"  # suffix of the record of a finished write
+_RESTORED_SUFFIX = ".restored"  # suffix of the record of a copy of an edit
 
 
 class ReplacedFiles:
@@ -42,6 +44,20 @@ class ReplacedFiles:
                 os.rename(self.journal / name, self.folder / name)
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
+    def copy_edit(self, file: Path, path: str) -> None:
+        """Keep a copy of an edit, before it is moved back to `path`.
+
+        Until then, another program can read the file without the edit, and later save over the edit.
+        """
+        name = f"{os.getpid()}-{secrets.token_hex(4)}"
+        with suppress(OSError):  # The edit is restored even if the disk is full.
+            data = file.read_bytes()
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            step = Step(path, f"{name}.edit", None, None, digest_of(data).hex())
+            write_intent(self.folder / f"{name}{_RESTORED_SUFFIX}", [step], synced=False)
+            (self.folder / step.aside).write_bytes(data)
+        self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
+
     def names(self) -> set[str]:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
@@ -60,19 +76,32 @@ class ReplacedFiles:
     def sweep(self, retention_s: float = RETENTION_S) -> None:
         """Delete the files that were replaced more than `retention_s` seconds ago. Requires no lock.
 
-        Files that were edited since then are moved to .bifolio/unsaved/.
+        Files that were edited since then are moved to .bifolio/unsaved/, like edits that were restored, but
+        then overwritten.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
-        for record in self._records():
+        for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
+            release = self._release_copy if record.suffix == _RESTORED_SUFFIX else self._release
             with suppress(OSError):  # Another process may be sweeping at the same time.
                 # If the age is negative, the clock was set back. These files are also deleted, or they could
                 # stay for hours.
                 is_young = 0 <= time.time() - record.stat().st_ctime < retention_s
-                released = [not is_young and self._release(step) for step in read_intent(record) or ()]
+                released = [not is_young and release(step) for step in read_intent(record) or ()]
                 if all(released):
                     record.unlink(missing_ok=True)
                     continue
             self._due_at = time.monotonic() + RETENTION_S
+
+    def _release_copy(self, step: Step) -> bool:
+        copy = self.folder / step.aside
+        with suppress(OSError):
+            current = (self.journal.parent.parent / step.target).read_bytes()
+            if digest_of(current).hex() == step.before_digest:
+                copy.unlink(missing_ok=True)
+                return True
+        if copy.exists():
+            self.put_aside(copy, step.target)
+        return True
 
     def put_aside(self, file: Path, path: str) -> None:
         """Move an edited file to .bifolio/unsaved/, and log a warning. `path` is its path in the site."""

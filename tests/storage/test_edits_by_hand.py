@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from server.errors import ConflictError
+from server.storage.exchange import exchange
 from server.storage.files import signature_of
 from server.storage.intent import Step, Write, write_intent
 from server.storage.journal import Journal
@@ -295,3 +296,31 @@ def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
     assert refused.status == 409
     assert "can't be created, because part of its path is a file" in refused.error["message"]
     assert (tmp_path / "content/things").read_text() == "A file\n"
+
+
+@pytest.mark.parametrize("is_overwritten", [False, True], ids=["kept", "overwritten"])
+def test_an_edit_is_kept_if_it_is_overwritten_by_a_program_that_has_not_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_overwritten: bool
+) -> None:
+    """For a moment before an edit is restored, other programs read the file without it."""
+    api = make(tmp_path, FILES)
+    path, read = api.root / ONE, list[str]()
+
+    def swap(aside: Path, target: Path, folder: int) -> bool:
+        if not read:
+            save_by_renaming(path, "---\nname: first edit\n---\n")
+        done = exchange(aside, target, folder)
+        read.append(path.read_text())
+        if is_overwritten and len(read) == 2:
+            save_by_renaming(path, f"{read[0]}second edit\n")
+        return done
+
+    monkeypatch.setattr("server.storage.concurrent_edits.exchange", swap)
+    journal = Journal(api.root, api.root / ".bifolio")
+    with journal.writing(), pytest.raises(ConflictError):
+        journal.commit([Write(ONE, b"---\nname: written\n---\n", signature_of(path))])
+    assert (line_of(read[0]), line_of(read[1])) == ("name: written", "name: first edit")
+    journal.recovery.replaced.sweep(0)
+    unsaved = [line_of(file.read_text()) for file in (api.root / ".bifolio/unsaved").rglob("*.md")]
+    assert unsaved == (["name: first edit"] if is_overwritten else [])
+    assert list(journal.recovery.replaced.folder.iterdir()) == []
