@@ -128,7 +128,7 @@ class Entrance:
         counted: tuple[Header, ...] = ()
         try:
             environ[IDENTITIES] = self.identities
-            environ[STATE] = state = self.site.current()
+            environ[STATE] = state = self._current(environ)
             within, counted = self._admit(environ, state.settings)
             work_for(environ.get("REMOTE_ADDR", ""))
             environ[BUDGET] = budget = self._budget(environ, state.settings)
@@ -238,6 +238,12 @@ class Entrance:
         if ON_LOOP in environ and credentials and not self.identities.are_open:
             raise NeedsThreadPool(long=True)
         return self.identities.identify(credentials, state.settings, waits=waits)
+
+    def _current(self, environ: Environ) -> State:
+        """Return the current state. Raises NeedsThreadPool if files must be read first."""
+        if IN_PLACE in environ and self.site.has_unread_writes:
+            raise NeedsThreadPool(costly=False)
+        return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:
         """Return the past state that the parameter `at` selects, or else the state that the server serves.

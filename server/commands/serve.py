@@ -115,6 +115,8 @@ def serve_command(
         _tell_of_accounts(root, configuration.settings, terminal)
         with progress_bar("Reading files") as progress:
             opened = _open(root, commit, report_to, generation, timing, progress)
+        if taken and not commit:
+            opened.site.follow_predecessor(taken.is_running)
         seconds = time.perf_counter() - began
         ready = _Ready(opened, terminal, seconds, host, port, opens=opens, taken=taken, listener=listener)
         count, report = worker_count(workers), partial(_report, report_to, opened.site)

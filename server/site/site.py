@@ -100,6 +100,7 @@ class Site:
         self._arbiter_lock = threading.Lock()
         self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
+        self._is_predecessor_running: Callable[[], bool] | None = None
         # Old versions of documents that changed while no server was running, by path.
         self.replaced: Mapping[str, Document] = {}
         configuration = first_configuration(self.root)
@@ -456,8 +457,29 @@ class Site:
     def share(self, log: ChangeLog) -> None:
         self._replica.share(log)
 
+    def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
+        """Show each write of the server that this one replaces at once, until that server has ended.
+
+        The two servers share no change log, so `current` compares the number of writes.
+        """
+        self._is_predecessor_running = is_running
+
+    @property
+    def has_unread_writes(self) -> bool:
+        """Whether the server that this one replaces has written files that `current` must read first."""
+        return self._is_predecessor_running is not None and self._journal.lock.number != self._contents.writes
+
     def current(self) -> State:
-        """Return the current state, including all writes to which any process has responded."""
+        """Return the current state, including all writes to which any process has responded.
+
+        Raises BusyError if files must be read first, and the write lock can't be acquired.
+        """
+        if self._is_predecessor_running:
+            is_running = self._is_predecessor_running()
+            if self.has_unread_writes:
+                self.refresh(())
+            if not is_running:
+                self._is_predecessor_running = None
         try:
             return self._replica.current()
         except UnreadableRecordError:

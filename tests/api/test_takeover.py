@@ -22,7 +22,7 @@ from tests.waiting import until
 FILES = {
     **collection("note", {"text": STRING}),
     **documents("notes", a={"text": "x"}),
-    "site.yaml": "roles: {public: {note: [find, create]}}\nsearch: {index: false}\n",
+    "site.yaml": "roles: {public: {note: [find, findOne, create]}}\nsearch: {index: false}\n",
 }
 Server = subprocess.Popen[str]
 LATE = 5  # open connections that have not yet been used
@@ -55,9 +55,11 @@ class Asking:
                     body = json.dumps({"data": {"text": f"{keeps} {number}"}})
                     connection.request("POST", "/api/notes", body, {"Content-Type": "application/json"})
                 answer = connection.getresponse()
-                answer.read()
+                data = json.loads(answer.read())
                 if answer.status not in (200, 201):
                     self.wrong.append(answer.status)
+                elif answer.status == 201 and not self._is_shown(data["data"]["documentId"]):
+                    self.wrong.append(f"{number} is not shown")
                 if not keeps:
                     connection.close()
                 self.answers += 1
@@ -65,6 +67,13 @@ class Asking:
                 self.wrong.append(error)
                 connection.close()
         connection.close()
+
+    def _is_shown(self, document: str) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("GET", f"/api/notes/{document}")
+        status = connection.getresponse().status
+        connection.close()
+        return status == 200
 
     def _ask_late(self) -> None:
         connected: deque[HTTPConnection] = deque()

@@ -369,3 +369,22 @@ def test_what_has_become_a_folder_is_gone(make_site: MakeSite, path: str, hinted
     left = {*titles(site), *site.state.snapshot.media}
     assert left == ({"two", "a.txt"} if path.endswith(".md") else {"one", "two"})
     assert problems(site) == []
+
+
+def test_writes_of_a_server_that_is_replaced_are_visible_at_once(make_site: MakeSite) -> None:
+    def save(title: str, context: Context) -> None:
+        context.changeset.put("content/posts/one.md", f"---\ntitle: {title}\n---\n")
+
+    old = make_site(POSTS)
+    new = Site(old.root)
+    new.load()
+    is_running = True
+    new.follow_predecessor(lambda: is_running)
+    for title in ("Three", "Four"):
+        write_to(old, save, title)
+        assert new.has_unread_writes
+        new.current()
+        assert titles(new)["one"] == title
+        is_running = False  # The last writes are read after it has ended.
+    write_to(old, save, "Five")
+    assert not new.has_unread_writes

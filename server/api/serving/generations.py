@@ -192,7 +192,7 @@ class Generations:
         first.
         """
         self._leaving = True
-        self._offer.close()
+        self._offer.end()
         if self._next:
             os.kill(self._next.pid, signal.SIGTERM)
         if self._current:

@@ -7,6 +7,7 @@ one is ready.
 import errno
 import os
 import re
+import select
 import socket
 import struct
 import time
@@ -38,6 +39,12 @@ class Taken:
     def answer(self) -> None:
         with suppress(OSError):  # The running server may have ended.
             self._other.send(_READY)
+
+    def is_running(self) -> bool:
+        """Whether the other server is still running. It closes its end of the connection when it ends."""
+        poll = select.poll()
+        poll.register(self._other, 0)
+        return not poll.poll(0)
 
     def close(self) -> None:
         self.listener.close()
@@ -91,6 +98,7 @@ class Offer:
         self._silent: list[socket.socket] = []  # connections that have not sent anything yet
         # the server that has received the socket
         self._taker: socket.socket | None = None
+        self._successor: socket.socket | None = None  # kept open until this server ends
         self._since = 0.0  # when that server received the socket
         # inode number and timestamp of the Unix socket
         self._made: tuple[int, int] | None = None
@@ -141,6 +149,11 @@ class Offer:
         while len(self._silent) > BACKLOG_CONNECTIONS:
             self._silent.pop(0).close()
         return False
+
+    def end(self) -> None:
+        """End the offer, after a new server has taken over. The new server notices when this process ends."""
+        self._successor, self._taker = self._taker, None
+        self.close()
 
     def close(self) -> None:
         """Close this process's copy of the offer. Copies in other processes stay open."""
