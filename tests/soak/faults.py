@@ -146,9 +146,11 @@ def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 def stop_database(scene: "Scene", machine: Machine, chance: Chance) -> None:
     """Kill PostgreSQL, and restart it within a minute."""
+    began = time.monotonic()
     scene.cluster.kill_database()
     chance.sleep(1, 60)
     scene.cluster.start_database()
+    scene.log.outages.append((began, time.monotonic()))
 
 
 def stop_remote(scene: "Scene", machine: Machine, chance: Chance) -> None:

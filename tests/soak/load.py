@@ -252,7 +252,12 @@ class HandEditor:
         if SAVES[number] is _append and before.count("\n") == 1:
             text = f"{before}b: {self.record.token()}\n"
         self.saved[path], self.times[path] = text, time.monotonic()
-        SAVES[number](self.machine.root / path, text)
+        try:
+            SAVES[number](self.machine.root / path, text)
+        except OSError:
+            if before and SAVES[number] is _rename_over:  # the previous text is still there
+                self.saved[path] = before
+            raise
 
     def commit(self) -> None:
         git(self.machine.root, "add", "content/hands")

@@ -19,6 +19,7 @@ class Expected:
     acknowledged: int = 0  # updates with a response
     unknown: int = 0  # updates without a response
     since: float = 0.0  # the time of the last response
+    created_at: float = 0.0  # the time of the first response
 
     def allows(self, found: Values | None) -> bool:
         """Whether the document may be in the given state. None means that the document does not exist."""
@@ -44,7 +45,7 @@ class Model:
     def acknowledge(self, kind: str, document: str, state: Values, at: float) -> None:
         """Record the state of a document from the response to a write."""
         with self.lock:
-            known = self.documents.setdefault((kind, document), Expected([]))
+            known = self.documents.setdefault((kind, document), Expected([], created_at=at))
             known.acknowledged += bool(known.states) and bool(state)
             known.states, known.since = [state], at
 
