@@ -48,6 +48,12 @@ def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
+def next_path(paths: Iterable[str], path: str) -> str:
+    """Return the path of a kept migration with the next free number."""
+    numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
+    return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
+
+
 def kept_text(migration: Migration) -> str:
     head = f"# bifolio migrate {migration}\n"
     return head + yaml_mapping({"operation": migration.operation, **migration.arguments})

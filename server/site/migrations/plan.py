@@ -26,6 +26,8 @@ class Operation:
     names_file: str
     # it executes a Python file of the site
     runs_code: bool = False
+    # whether a document's new path depends on the paths of others
+    moves_documents: bool = False
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -36,7 +38,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "move": Operation(wrap.move, ("attribute", "to"), "attribute"),
     "rename-component": Operation(types.rename_component, ("component", "to"), "to"),
     "rename-type": Operation(types.rename_type, ("type", "to", "plural", "from-plural"), "to"),
-    "set-locale": Operation(types.set_locale, ("locale",), "locale"),
+    "set-locale": Operation(types.set_locale, ("locale",), "locale", moves_documents=True),
     "split": Operation(scripts.split, ("attribute", "file", "code"), "attribute", runs_code=True),
     "script": Operation(scripts.script, ("type", "file", "code"), "type", runs_code=True),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),
