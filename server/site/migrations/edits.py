@@ -18,20 +18,23 @@ from server.storage.read import BOM, parse
 class Edits:
     """Edits to the values in one file. Paths contain the old names of keys.
 
-    - `renames`: new names of keys, by path
-    - `values`: new values, by path; REMOVE removes a key
+    - `renames`: the new names of keys, by path
+    - `values`: the new values, by path; REMOVE removes a key
+    - `refused`: the reasons why values can't be edited, by path
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
     values: dict[KeyPath, Any] = field(default_factory=dict)
+    refused: dict[KeyPath, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.renames or self.values)
+        return bool(self.renames or self.values or self.refused)
 
     def add(self, other: "Edits", at: KeyPath = ()) -> None:
         """Add the edits to the value at a path."""
         self.renames.update({(*at, *path): name for path, name in other.renames.items()})
         self.values.update({(*at, *path): value for path, value in other.values.items()})
+        self.refused.update({(*at, *path): reason for path, reason in other.refused.items()})
 
     def applied_to(self, tree: Tree, at: KeyPath = ()) -> Any:
         """Return a copy of a parsed value with these edits. `at` is its path."""
