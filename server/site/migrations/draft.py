@@ -68,8 +68,9 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     # Arguments kept in the migration's file in addition to those of the command.
     more_arguments: dict[str, Any] = field(default_factory=dict)
-    paths: list[str] = field(default_factory=list)
-    # The text of each changed file before, None for a new file.
+    # all files, in order
+    paths: dict[str, None] = field(default_factory=dict)
+    # the text that each changed file had before, and None for a new file
     before: dict[str, str | None] = field(default_factory=dict)
     # the only documents that may change; None for all
     only: Set[str] | None = None
@@ -80,9 +81,9 @@ class Draft:
         changeset, roots = self.context.changeset, (TYPES, MIGRATIONS, *self.context.layout.roots)
         listed = {*changeset.listed(roots), FILE, *(path for path, _ in changeset.texts())}
         own = (FILE, f"{TYPES}/", f"{MIGRATIONS}/")
-        self.paths = sorted(
+        self.paths = dict.fromkeys(
             path
-            for path in listed
+            for path in sorted(listed)
             if (self.only is None or path in self.only or path.startswith(own))
             and (changeset.exists(path) or not changeset.changes(path))
         )
@@ -98,8 +99,7 @@ class Draft:
     def put(self, path: str, text: str) -> None:
         self._keep(path)
         self.context.changeset.put(path, text)
-        if path not in self.paths:
-            self.paths.append(path)
+        self.paths[path] = None
 
     def move(self, path: str, new: str) -> None:
         """Move a file. Refuse the migration if the new path is taken or the file is not text."""
@@ -117,7 +117,7 @@ class Draft:
     def remove(self, path: str) -> None:
         self._keep(path)
         self.context.changeset.delete(path)
-        self.paths.remove(path)
+        del self.paths[path]
 
     def _keep(self, path: str) -> None:
         if path not in self.before:
