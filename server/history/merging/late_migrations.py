@@ -72,7 +72,7 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
                               for each in (sides.ours, sides.theirs))  # fmt: skip
     both = our_paths & their_paths
     only: tuple[Set[str] | None, ...] = (both, our_paths if added.by_theirs else both, their_paths)
-    if any(OPERATIONS[each.operation].moves_documents for each in added.migrations):
+    if any(OPERATIONS[each.operation].needs_all_documents for each in added.migrations):
         only = (None, None, None)
     replays = (
         _Replay(past, BASE, sides.base, only[0], {**added.by_ours, **added.by_theirs}),

@@ -28,8 +28,9 @@ class Migration:
     path: str = ""
 
     def __str__(self) -> str:
-        shown = (value for key, value in self.arguments.items() if key not in _HIDDEN)
-        return " ".join((self.operation, *map(_shown, shown)))
+        """The migration as it is written on the command line, such as `rename article.title headline`."""
+        shown = ((key, value) for key, value in self.arguments.items() if key not in _HIDDEN)
+        return " ".join((self.operation, *(_shown(key, value) for key, value in shown)))
 
     @property
     def label(self) -> str:
@@ -37,7 +38,9 @@ class Migration:
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
-def _shown(value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
+    if key == "via":
+        return f"--via {value}"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

@@ -190,6 +190,9 @@ def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewN
     paths = [(name,) for name in inner.attributes] if inner and new.paths == ((),) else new.paths
     for name in dict.fromkeys(path[0] for path in paths if path and path[0] != UP):
         key = f"{type_.singular}.{name}"
+        held = type_.attributes.get(name)
+        if held is not None and held.target:  # The attribute moves along this relation.
+            key = f"{schema.types[held.target].singular}.{old}"
         if str(weights.get(key, weight)) != str(weight):
             edits.refused[keys[0],] = f'"{key}" has another weight'
         elif key not in weights:

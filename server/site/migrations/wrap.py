@@ -14,6 +14,7 @@ from server.site.migrations.attributes import configure_after, keep_body, replac
 from server.site.migrations.draft import Draft, Place
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
+from server.site.migrations.move_along import move_along
 from server.site.migrations.query_names import UP, NewNames
 
 Raw = dict[str, Any]  # an attribute as written in a schema
@@ -191,7 +192,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute from a type into its component, or from a component to the type that holds it."""
+    """Move an attribute into a component that its type holds, out of it, or to a related content type."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))
@@ -199,11 +200,13 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         _into_component(draft, source, [name], target.uid, holder, is_new=is_new)
     elif holder := _only_holder(target, source.uid):
         _out_to_holder(draft, source, target, name, holder, is_new=is_new)
-    else:
+    elif "component" in (source.kind, target.kind):
         raise ValidationError(
             f"{source.uid} and {target.uid} are not a type and a single component that it holds; "
             "move the values with a script"
         )
+    else:
+        move_along(draft, migration, source, target, is_new=is_new)
 
 
 def _only_holder(type_: Type, uid: str) -> str:
