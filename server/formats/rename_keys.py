@@ -53,9 +53,7 @@ def _rename(format_: str, text: str, renames: Renames) -> str:
 
 
 def _node_cuts(node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]) -> Iterator[Cut]:
-    """Yield the replacements for the keys in a JSON array or object. `above` contains the paths of all arrays
-    and objects that contain keys to rename.
-    """
+    # `above` contains the paths of all arrays and objects with keys to rename.
     if at not in above:
         return
     for i, item in enumerate(node.items):
@@ -67,7 +65,6 @@ def _node_cuts(node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]) -
 
 
 def _token(name: str, style: str) -> str:
-    """Return the text for a key with the same quotes as before, if possible."""
     if style == '"':
         return json_text(name)
     if style == "'" or not is_safe_plain(name, flow=True):

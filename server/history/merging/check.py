@@ -44,11 +44,10 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
 
 
 def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
-    """Raise ValidationError if a document that the merge creates or changes is invalid.
+    """Raise ValidationError if a merge would make a document invalid. In the files `brought`, which only a
+    migration has changed, a document may have the faults that it had before.
 
-    If the merge changes a schema, also raise ValidationError for other documents that become invalid. These
-    include the documents in the files `brought`, which only a migration has changed. Raises ConflictError if
-    two files contain the same document version, or if a file can't be parsed.
+    Raises ConflictError if a file can't be parsed, or if two files contain the same version.
     """
     changed = dict(differing(after, before))
     unreadable = [

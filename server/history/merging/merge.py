@@ -133,11 +133,7 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge. `result` is "merge", "fast-forward" or "nothing".
-
-    `commit` is the new commit on the target branch, or "pending". `documents` and `files` are the numbers of
-    changed documents and files. `migrations` are the kept migrations that one of the branches lacked.
-    """
+    """Result of a merge: "merge", "fast-forward" or "nothing". `commit` can be "pending"."""
 
     into: str
     result: str
@@ -170,7 +166,6 @@ class _Ready:
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        """Return the result to report when this merge has been completed."""
         result = "fast-forward" if self.plan.is_forward else "merge"
         brought = self.plan.brought
         migrations = tuple(MergedMigration(*each) for each in label_counts(brought)) if brought else ()

@@ -54,8 +54,8 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    `their_schema` is the schema on the merged branch. It is set only if changed documents contain passwords.
-    `brought` contains the kept migrations that were applied first.
+    `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
+    first.
     """
 
     sides: Sides
@@ -88,17 +88,15 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge. `changeset` reads the files on the target branch (ours). The kept migrations that a
-        side lacks are applied first. Raises ForbiddenError, ConflictError, UnmergedError and ValidationError.
+        """Plan a merge, after applying the kept migrations that a side lacks. `changeset` reads the files on
+        the target branch. Raises the errors of `_plan`.
         """
         try:
             brought = bring_along(self.past, sides)
         except ConflictError:
             if not self.whole:
                 raise
-            brought = BroughtAlong(
-                sides
-            )  # Another machine must be able to merge; `check` names the documents.
+            brought = BroughtAlong(sides)  # Machines must be able to merge; `check` names the documents.
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
             changeset = Changeset(self.root, files)
@@ -110,7 +108,7 @@ class Planner:
         return plan
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge of three commits, as they are. Raises ForbiddenError and ConflictError.
+        """Plan a merge of three commits as they are.
 
         Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if the request resolves
         something that has no conflict.

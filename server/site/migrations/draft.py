@@ -68,9 +68,9 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     # Arguments kept in the migration's file in addition to those of the command.
     more_arguments: dict[str, Any] = field(default_factory=dict)
-    # all files, in order
+    # All files, in order.
     paths: dict[str, None] = field(default_factory=dict)
-    # the text that each changed file had before, and None for a new file
+    # The text of each changed file before, None for a new file.
     before: dict[str, str | None] = field(default_factory=dict)
     # the only documents that may change; None for all
     only: Set[str] | None = None
@@ -165,11 +165,7 @@ class Draft:
     # --- configuration -------------------------------------------------------------------------
 
     def configuration(self) -> Configuration:
-        """Return the settings and schemas as they are in this draft. Raises ValidationError if they are
-        invalid.
-
-        They are written to a temporary folder, so that they are read and checked by the same code as always.
-        """
+        """Return the configuration as drafted. Raises ValidationError if it is invalid."""
         files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
         try:
             return _configure(tuple((path, self.text(path)) for path in files))

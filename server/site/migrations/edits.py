@@ -18,9 +18,9 @@ from server.storage.read import BOM, parse
 class Edits:
     """Edits to the values in one file. Paths contain the old names of keys.
 
-    - `renames`: the new names of keys, by path
-    - `values`: the new values, by path; REMOVE removes a key
-    - `refused`: the reasons why values can't be edited, by path
+    - `renames`: new names of keys, by path
+    - `values`: new values, by path; REMOVE removes a key
+    - `refused`: reasons why values can't be edited, by path
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)

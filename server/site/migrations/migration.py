@@ -28,7 +28,6 @@ class Migration:
     path: str = ""
 
     def __str__(self) -> str:
-        """The migration as it is written on the command line, such as `rename article.title headline`."""
         shown = ((key, value) for key, value in self.arguments.items() if key not in _HIDDEN)
         return " ".join((self.operation, *(_shown(key, value) for key, value in shown)))
 

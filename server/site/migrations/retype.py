@@ -200,7 +200,6 @@ def _edit_inverse(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> 
 
 
 def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
-    """Return all values of a text attribute in the documents, sorted, for a new enumeration."""
     if known := draft.enums.get(f"{type_.uid}.{attribute.name}"):
         return known
     found: set[str] = set()
