@@ -183,11 +183,12 @@ def unwrap(attribute: str, root: Path, **options: Any) -> None:
 @migrate.command("move")
 @click.argument("attribute", metavar="TYPE.ATTRIBUTE")
 @click.argument("target", metavar="TYPE2")
+@click.option("--via", metavar="NAME", help="The relation between the types, if there are several.")
 @_options
 @_errors
-def move(attribute: str, target: str, root: Path, **options: Any) -> None:
-    """Move an attribute into a component that its type holds, or out of it."""
-    _new("move", {"attribute": attribute, "to": target}, root, options)
+def move(attribute: str, target: str, via: str | None, root: Path, **options: Any) -> None:
+    """Move an attribute into a component that its type holds, out of it, or to a related content type."""
+    _new("move", {"attribute": attribute, "to": target, "via": via}, root, options)
 
 
 @migrate.command("rename-type")

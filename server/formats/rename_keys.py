@@ -1,4 +1,4 @@
-"""Renames keys in a file, and leaves all other bytes unchanged."""
+"""Renames keys in a file and leaves all other bytes as they are."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,10 +9,10 @@ from server.formats.text_positions import KeyPath
 from server.formats.toml.reader import toml_key
 from server.formats.toml.statements import Value, key_spans, statements
 from server.formats.tree import Node
-from server.formats.yaml.reader import yaml_nodes
+from server.formats.yaml.reader import yaml_keys
 from server.formats.yaml.writer import is_safe_plain
 
-# new names of keys, by the key's old path
+# old path of a key: new name
 Renames = Mapping[KeyPath, str]
 
 
@@ -43,29 +43,29 @@ def _format_of(path: str) -> str:
 def _rename(format_: str, text: str, renames: Renames) -> str:
     if format_ == "toml":
         return apply_cuts(text, list(_toml_cuts(text, renames)))
-    root = json_nodes(text) if format_ == "json" else yaml_nodes(text)
-    if root is None:
-        return text
     above = {path[:end] for path in renames for end in range(len(path))}
-    return apply_cuts(text, list(_node_cuts(root, (), renames, above, is_json=format_ == "json")))
+    if format_ == "json":
+        root = json_nodes(text)
+        return apply_cuts(text, list(_node_cuts(root, (), renames, above))) if root else text
+    keys = yaml_keys(text, above)
+    cuts = [Cut(start, end, _token(renames[at], style)) for at, start, end, style in keys if at in renames]
+    return apply_cuts(text, cuts)
 
 
-def _node_cuts(
-    node: Node, at: KeyPath, renames: Renames, above: set[KeyPath], *, is_json: bool
-) -> Iterator[Cut]:
-    # `above` contains the paths of all lists and mappings that contain keys to rename, directly or deeper.
+def _node_cuts(node: Node, at: KeyPath, renames: Renames, above: set[KeyPath]) -> Iterator[Cut]:
+    # `above` contains the paths of all arrays and objects with keys to rename.
     if at not in above:
         return
     for i, item in enumerate(node.items):
         here = (*at, node.keys[i].value if node.kind == "map" else i)
         if here in renames:
             key = node.keys[i]
-            yield Cut(key.start, key.end, _token(renames[here], key.style, is_json=is_json))
-        yield from _node_cuts(item, here, renames, above, is_json=is_json)
+            yield Cut(key.start, key.end, json_text(renames[here]))
+        yield from _node_cuts(item, here, renames, above)
 
 
-def _token(name: str, style: str, *, is_json: bool) -> str:
-    if is_json or style == '"':
+def _token(name: str, style: str) -> str:
+    if style == '"':
         return json_text(name)
     if style == "'" or not is_safe_plain(name, flow=True):
         return "'" + name.replace("'", "''") + "'"

@@ -77,7 +77,12 @@ _MERGED = object_of(
         "commit": {**TEXT, "description": "New commit of the branch; `pending` before it is made."},
         "documents": {**NUMBER, "description": "Number of changed document versions."},
         "files": {**NUMBER, "description": "Number of changed files."},
-    }
+        "migrations": {
+            **list_of(object_of({"name": TEXT, "documents": NUMBER, "applied": {"type": "boolean"}})),
+            "description": "Kept migrations that one of the branches lacked, if any.",
+        },
+    },
+    optional=("migrations",),
 )
 _DIFFERENCE = object_of({"from": {}, "to": {}, "lines": list_of(TEXT)}, optional=("lines",))
 _CHANGE = object_of(

@@ -1,6 +1,7 @@
 """Handlers for `/branches`, which list, create, delete, compare and merge branches."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from flask import Response, request
@@ -83,7 +84,9 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
         into, message, resolution = _read_merge(read_body(request))
         made = branches.merge(caller, name, resolution, into, message_of(request, message))
         shown = {"branch": name, "into": made.into, "result": made.result, "commit": made.commit}
-        counted = {"documents": made.documents, "files": made.files}
+        counted: dict[str, Any] = {"documents": made.documents, "files": made.files}
+        if made.migrations:
+            counted["migrations"] = [asdict(migration) for migration in made.migrations]
         return tell_commit(answer(dumps({"data": {**shown, **counted}})), made.commit)
 
 

@@ -3,11 +3,12 @@
 It uses libyaml's events, because PyYAML's loaders would convert values to the types of YAML 1.1.
 """
 
+from collections.abc import Iterator, Set
 from typing import Any
 
 import yaml
 
-from server.formats.text_positions import Position, Positions, RepeatedKey, position_at
+from server.formats.text_positions import KeyPath, Position, Positions, RepeatedKey, position_at
 from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem, Tree, depth_of, size_of
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
@@ -307,6 +308,54 @@ def _scalar(event: Any) -> Tree:
 def _check_tag(event: Any) -> None:
     if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
         raise _refusal(event, f"the tag {event.tag} is unknown", "remove the tag")
+
+
+# --- keys -----------------------------------------------------------------------------------------
+
+
+def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
+    """Yield the path, start, end and quotation mark of each key in the mappings with the given paths.
+
+    This takes less than half the time of `yaml_nodes`. Lists and mappings that contain such a mapping must be
+    in `mappings`, too.
+    """
+    loader: Any = LOADER(text)
+    # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
+    stack: list[list[Any]] = []
+    try:
+        while True:
+            event = loader.get_event()
+            kind = type(event)
+            if kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
+                at = _next_path(stack[-1]) if stack else ()
+                first = _NO_KEY if kind is yaml.MappingStartEvent else 0
+                stack.append([at if at in mappings else None, first])
+            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+                stack.pop()
+            elif kind is yaml.StreamEndEvent:
+                return
+            elif kind not in (yaml.ScalarEvent, yaml.AliasEvent) or not stack or stack[-1][0] is None:
+                continue
+            elif _next_path(stack[-1]) is None and kind is yaml.ScalarEvent:
+                stack[-1][1] = event.value
+                at = (*stack[-1][0], event.value)
+                yield at, event.start_mark.index, event.end_mark.index, event.style or ""
+    finally:
+        loader.dispose()
+
+
+def _next_path(container: list[Any]) -> KeyPath | None:
+    """Return the path of the next value in a list or mapping. Return None if it is a key, or if the container
+    has no path.
+    """
+    at, key = container
+    if at is None:
+        return None
+    if key is _NO_KEY:
+        container[1] = ""  # The key of a key that is a list, mapping or alias; a scalar replaces it.
+        return None
+    container[1] = key + 1 if type(key) is int else _NO_KEY
+    return (*at, key)
 
 
 # --- nodes ----------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Checks before a merge: permissions, and the validity of the result."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from server.auth.draft_visibility import may_read_drafts
 from server.auth.permissions import Actor, require
@@ -43,8 +43,9 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
     return draft is not None and draft.base is not None and draft.theirs is None
 
 
-def require_valid(before: PastState, after: PastState) -> None:
-    """Raise ValidationError if a merge would make a document invalid.
+def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
+    """Raise ValidationError if a merge would make a document invalid. In the files `brought`, which only a
+    migration has changed, a document may have the faults that it had before.
 
     Raises ConflictError if a file can't be parsed, or if two files contain the same version.
     """
@@ -56,8 +57,9 @@ def require_valid(before: PastState, after: PastState) -> None:
     ]
     if unreadable:
         raise ConflictError(f"{min(unreadable)} can't be parsed after the merge; fix it in the branch first")
-    faults = [fault for document in changed.values() for fault in faults_of(document, after.state.snapshot)]
-    faults.extend(_schema_faults(before, after, set(changed)))
+    merged = {key: document for key, document in changed.items() if document.path not in brought}
+    faults = [fault for document in merged.values() for fault in faults_of(document, after.state.snapshot)]
+    faults.extend(_schema_faults(before, after, set(merged)))
     if faults:
         raise error_of(faults)
     for key in changed:

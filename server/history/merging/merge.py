@@ -19,6 +19,7 @@ from server.errors import ApiError, BusyError, CommitError, ConflictError, Setup
 from server.history.branching import Branches, CommittedFiles, differing
 from server.history.merging.check import require_fit, require_valid
 from server.history.merging.conflicts import Resolution
+from server.history.merging.late_migrations import label_counts
 from server.history.merging.plan import Outcome, Plan, Planner
 from server.history.merging.sides import MERGE_HINT, Sides, sides_of
 from server.history.past import PastStates
@@ -119,6 +120,18 @@ class MergeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class MergedMigration:
+    """A kept migration that one of the branches lacked, and the number of documents that it changed.
+
+    `applied` is False if the migration executes code, so that documents may still lack it.
+    """
+
+    name: str
+    documents: int
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Merge:
     """Result of a merge: "merge", "fast-forward" or "nothing". `commit` can be "pending"."""
 
@@ -127,6 +140,7 @@ class Merge:
     commit: str
     documents: int = 0
     files: int = 0
+    migrations: tuple[MergedMigration, ...] = ()
 
 
 class _Overtaken(Exception):
@@ -152,8 +166,10 @@ class _Ready:
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        result = "fast-forward" if self.sides.is_forward else "merge"
-        return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
+        result = "fast-forward" if self.plan.is_forward else "merge"
+        brought = self.plan.brought
+        migrations = tuple(MergedMigration(*each) for each in label_counts(brought)) if brought else ()
+        return Merge(into, result, commit, self.documents, len(self.plan.outcomes), migrations)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +222,7 @@ class Merger:
         plan = planner.plan(sides, files)
         names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
         names += [f"upload/{key}" for path in plan.outcomes if (key := media_key(path))]
+        names += plan.brought.names if plan.brought else ()
         message = with_trailers(self._message_of(request), request.by.actor, names)
         commit = self._commit(plan, message, request.by, today)
         try:
@@ -214,7 +231,7 @@ class Merger:
             cause = error.__cause__
             reason = str(cause) if isinstance(cause, SetupError) else error.message
             raise ConflictError(f"The merged site would be invalid: {reason}") from error
-        require_valid(before, after)
+        require_valid(before, after, plan.brought.ours if plan.brought else {})
         changed, deleted = dict(differing(after, before)), dict(differing(before, after))
         return _Ready(plan, commit, message, tuple(changed.values()), len({*changed, *deleted}))
 
@@ -225,7 +242,7 @@ class Merger:
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
         # A fast-forward needs no new commit.
         sides = plan.sides
-        if sides.is_forward:
+        if plan.is_forward:
             return sides.theirs
         committer = Person.of(today.git.committer)
         signed = Signed(message, committer.author(by.name, by.email), committer)
@@ -318,7 +335,7 @@ class Merger:
         committer, now = Person.of(today.git.committer), int(time.time())
         author = committer.author(by.name, by.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
-        forward = sides.theirs if sides.is_forward else ""
+        forward = sides.theirs if ready.plan.is_forward else ""
         parents = (sides.ours, sides.theirs, forward)
         new = NewCommit(contents, ready.message, author, now, committer, now, *parents, known=staged)
         try:
@@ -346,7 +363,7 @@ class Merger:
         if head != ours:
             changed_since = changed_files(self.root, ours, head).keys()
             if (
-                ready.sides.is_forward
+                ready.plan.is_forward
                 or not changed_since.isdisjoint(outcomes)
                 or any(map(is_configuration, changed_since))
             ):

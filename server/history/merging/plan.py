@@ -13,6 +13,7 @@ from server.documents.document import DRAFT
 from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError
+from server.history.branching import CommittedFiles
 from server.history.commit_files import configuration_files, read_configuration
 from server.history.exposure import shows_more
 from server.history.merging.check import require_merge
@@ -27,6 +28,7 @@ from server.history.merging.documents import (
     resolved_values,
     write_merged,
 )
+from server.history.merging.late_migrations import BroughtAlong, bring_along
 from server.history.merging.sides import File, Sides, Version, files_of, is_plain, read_files, require_places
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
@@ -52,13 +54,20 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
-    `their_schema` is set only if the documents contain passwords.
+    `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
+    first.
     """
 
     sides: Sides
+    brought: BroughtAlong | None = None
     their_schema: Schema | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     documents: dict[Key, Three] = field(default_factory=dict)
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the target branch can advance to the merged commit, without a new commit."""
+        return self.sides.is_forward and (not self.brought or self.brought.sides.theirs == self.sides.theirs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,27 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge. `changeset` reads the files on the target branch.
+        """Plan a merge, after applying the kept migrations that a side lacks. `changeset` reads the files on
+        the target branch. Raises the errors of `_plan`.
+        """
+        try:
+            brought = bring_along(self.past, sides)
+        except ConflictError:
+            if not self.whole:
+                raise
+            brought = BroughtAlong(sides)  # Machines must be able to merge; `check` names the documents.
+        if brought.sides.ours != sides.ours:
+            files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
+            changeset = Changeset(self.root, files)
+        plan = self._plan(brought.sides, changeset)
+        if brought.sides != sides:
+            only_brought = {p: text for p, text in brought.ours.items() if p not in plan.outcomes}
+            plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
+            plan.outcomes |= only_brought
+        return plan
+
+    def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
+        """Plan a merge of three commits as they are.
 
         Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if the request resolves
         something that has no conflict.

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from server.config.model import FILE
 from server.errors import ValidationError
 from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
@@ -11,7 +12,8 @@ from server.site.configure import Configuration
 from server.site.migrations.draft import Draft, Place, new_problems
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, require_attribute, split_target
-from server.site.migrations.references import references
+from server.site.migrations.query_names import NewNames
+from server.site.migrations.references import in_schemas, in_settings, references
 
 BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
@@ -52,7 +54,10 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         if new in type_.attributes:
             raise ValidationError(f'{type_.uid} already has an attribute "{new}"')
         for path, edits in references(draft, before.schema, type_, old, new).items():
-            draft.edit_configuration(path, edits)
+            for at, reason in edits.refused.items():
+                draft.refuse(path, f"{'.'.join(map(str, at))}: {reason}", "change it first", at)
+            draft.edit_configuration(path, Edits(edits.renames, edits.values))
+        draft.require_possible()
         draft.edit_configuration(type_.path, Edits({("attributes", old): new}))
         after = configure_after(draft, before)
     elif old in type_.attributes:
@@ -113,23 +118,32 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
                 f"{other.uid}.{attribute.inversed_by} shows the other side of this relation; "
                 f"drop it first: bifolio migrate drop {other.singular}.{attribute.inversed_by}"
             )
-    for path, at in refuse_references(draft, schema, type_, name, except_in=("inversedBy",)):
+    removed = NewNames(type_.uid, name, ())
+    for path, at in replace_references(draft, schema, type_, removed, except_in=("inversedBy",)):
         draft.edit_configuration(path, Edits(values={at: REMOVE}))
 
 
-def refuse_references(
-    draft: Draft, schema: Schema, type_: Type, name: str, *, except_in: Collection[str]
+def replace_references(
+    draft: Draft, schema: Schema, type_: Type, new: NewNames, *, except_in: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Refuse the migration wherever schemas or site.yaml name an attribute, except in some keys.
+    """Update site.yaml for an attribute that gets new paths, or that is removed.
+
+    Refuse the migration for each place where this is impossible, and for each place in a schema that names
+    the attribute.
 
     Return the places in other schemas under the keys `except_in`.
     """
-    excepted = []
-    for path, edits in references(draft, schema, type_, name, f"{name}-new").items():
+    excepted, name = [], new.old
+    for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():
         for at in (*edits.renames, *edits.values):
             if path != type_.path and at[0] == "attributes" and at[-1] in except_in:
                 excepted.append((path, at))
             else:
                 where = ".".join(map(str, at))
                 draft.refuse(path, f"{where} uses {type_.uid}.{name}", "change it first", at)
+    edits = in_settings(draft, schema, type_, new)
+    for at, reason in edits.refused.items():
+        where = ".".join(map(str, at))
+        draft.refuse(FILE, f"{where} uses {type_.uid}.{name}, and {reason}", "change it first", at)
+    draft.edit_configuration(FILE, Edits(edits.renames, edits.values))
     return excepted

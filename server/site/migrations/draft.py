@@ -1,7 +1,8 @@
 """Draft of a migration: the changed files, and what prevents the migration. It works on any branch."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -47,6 +48,8 @@ class Finding:
     message: str
     fix: str = ""
     line: int | None = None
+    # whether the reason is that the file can't be parsed
+    is_syntax: bool = False
 
 
 @dataclass(slots=True)
@@ -65,14 +68,25 @@ class Draft:
     notes: list[str] = field(default_factory=list)
     # Arguments kept in the migration's file in addition to those of the command.
     more_arguments: dict[str, Any] = field(default_factory=dict)
-    paths: list[str] = field(default_factory=list)
+    # All files, in order.
+    paths: dict[str, None] = field(default_factory=dict)
     # The text of each changed file before, None for a new file.
     before: dict[str, str | None] = field(default_factory=dict)
+    # the only documents that may change; None for all
+    only: Set[str] | None = None
+    # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
+    enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        layout = self.context.layout
-        roots = (TYPES, MIGRATIONS, *layout.roots)
-        self.paths = sorted({*self.context.changeset.listed(roots), FILE})
+        changeset, roots = self.context.changeset, (TYPES, MIGRATIONS, *self.context.layout.roots)
+        listed = {*changeset.listed(roots), FILE, *(path for path, _ in changeset.texts())}
+        own = (FILE, f"{TYPES}/", f"{MIGRATIONS}/")
+        self.paths = dict.fromkeys(
+            path
+            for path in sorted(listed)
+            if (self.only is None or path in self.only or path.startswith(own))
+            and (changeset.exists(path) or not changeset.changes(path))
+        )
 
     # --- files ---------------------------------------------------------------------------------
 
@@ -85,8 +99,7 @@ class Draft:
     def put(self, path: str, text: str) -> None:
         self._keep(path)
         self.context.changeset.put(path, text)
-        if path not in self.paths:
-            self.paths.append(path)
+        self.paths[path] = None
 
     def move(self, path: str, new: str) -> None:
         """Move a file. Refuse the migration if the new path is taken or the file is not text."""
@@ -104,7 +117,7 @@ class Draft:
     def remove(self, path: str) -> None:
         self._keep(path)
         self.context.changeset.delete(path)
-        self.paths.remove(path)
+        del self.paths[path]
 
     def _keep(self, path: str) -> None:
         if path not in self.before:
@@ -153,17 +166,11 @@ class Draft:
 
     def configuration(self) -> Configuration:
         """Return the configuration as drafted. Raises ValidationError if it is invalid."""
-        with TemporaryDirectory(prefix="bifolio-") as folder:
-            root = Path(folder).resolve()
-            for path in self.paths:
-                if path.startswith(_CONFIGURATION) and self.exists(path):
-                    target = root / path
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_text(self.text(path), encoding="utf-8", newline="")
-            try:
-                return configure(root)
-            except SetupError as error:
-                raise ValidationError(f"The schema would become invalid: {error}") from error
+        files = (p for p in sorted(self.paths) if p.startswith(_CONFIGURATION) and self.exists(p))
+        try:
+            return _configure(tuple((path, self.text(path)) for path in files))
+        except SetupError as error:
+            raise ValidationError(f"The schema would become invalid: {error}") from error
 
     def edit_configuration(self, path: str, edits: Edits) -> None:
         if not edits:
@@ -176,7 +183,7 @@ class Draft:
             self.refuse(path, error.message.removeprefix(f"{path} "))
 
     def _refuse_syntax(self, path: str, error: SyntaxProblem) -> None:
-        self.refusals.append(Finding(path, (), error.message, error.fix, error.line))
+        self.refusals.append(Finding(path, (), error.message, error.fix, error.line, is_syntax=True))
 
     # --- documents -----------------------------------------------------------------------------
 
@@ -222,6 +229,18 @@ class Draft:
             if new != text:
                 self.put(path, new)
                 self.documents.add(path)
+
+
+# Saves 30 ms for each step of a migration; a merge applies many.
+@lru_cache(maxsize=8)
+def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
+    with TemporaryDirectory(prefix="bifolio-") as folder:
+        root = Path(folder).resolve()
+        for path, text in files:
+            target = root / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8", newline="")
+        return configure(root)
 
 
 def _body_of(schema: Schema, type_: Type) -> str | None:

@@ -1,6 +1,6 @@
 """Edits to the keys and values in one file. All other bytes stay the same."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,33 +20,42 @@ class Edits:
 
     - `renames`: new names of keys, by path
     - `values`: new values, by path; REMOVE removes a key
+    - `refused`: reasons why values can't be edited, by path
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
     values: dict[KeyPath, Any] = field(default_factory=dict)
+    refused: dict[KeyPath, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.renames or self.values)
+        return bool(self.renames or self.values or self.refused)
 
     def add(self, other: "Edits", at: KeyPath = ()) -> None:
         """Add the edits to the value at a path."""
         self.renames.update({(*at, *path): name for path, name in other.renames.items()})
         self.values.update({(*at, *path): value for path, value in other.values.items()})
+        self.refused.update({(*at, *path): reason for path, reason in other.refused.items()})
 
-    def applied_to(self, tree: Tree, at: KeyPath = ()) -> Any:
-        """Return a copy of a parsed value with these edits. `at` is its path."""
+    def applied_to(self, tree: Tree) -> Any:
+        """Return a parsed value with these edits. Parts without edits are not copied."""
+        edited = (*self.renames, *self.values)
+        return self._applied(tree, (), {path[:end] for path in edited for end in range(len(path))})
+
+    def _applied(self, tree: Tree, at: KeyPath, above: Set[KeyPath]) -> Any:
+        if at not in above:
+            return tree
         if isinstance(tree, dict):
             made: dict[Any, Any] = {}
             for key, value in tree.items():
                 here = (*at, key)
-                new = self.values[here] if here in self.values else self.applied_to(value, here)
+                new = self.values[here] if here in self.values else self._applied(value, here, above)
                 if new is not REMOVE:
                     made[self.renames.get(here, key)] = new
             added = {p[-1]: v for p, v in self.values.items() if p and p[:-1] == at and p[-1] not in tree}
             return {**made, **{key: value for key, value in added.items() if value is not REMOVE}}
         if isinstance(tree, list):
             items = [
-                self.values.get((*at, i), self.applied_to(item, (*at, i))) for i, item in enumerate(tree)
+                self.values.get((*at, i), self._applied(item, (*at, i), above)) for i, item in enumerate(tree)
             ]
             return [item for item in items if item is not REMOVE]
         return tree

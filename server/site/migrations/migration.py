@@ -28,8 +28,8 @@ class Migration:
     path: str = ""
 
     def __str__(self) -> str:
-        shown = (value for key, value in self.arguments.items() if key not in _HIDDEN)
-        return " ".join((self.operation, *map(_shown, shown)))
+        shown = ((key, value) for key, value in self.arguments.items() if key not in _HIDDEN)
+        return " ".join((self.operation, *(_shown(key, value) for key, value in shown)))
 
     @property
     def label(self) -> str:
@@ -37,7 +37,9 @@ class Migration:
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
-def _shown(value: Any) -> str:
+def _shown(key: str, value: Any) -> str:
+    if key == "via":
+        return f"--via {value}"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -46,6 +48,12 @@ def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
+
+
+def next_path(paths: Iterable[str], path: str) -> str:
+    """Return the path of a kept migration with the next free number."""
+    numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
+    return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
 
 def kept_text(migration: Migration) -> str:

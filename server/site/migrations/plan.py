@@ -26,6 +26,8 @@ class Operation:
     names_file: str
     # it executes a Python file of the site
     runs_code: bool = False
+    # whether the changes to a document depend on other documents
+    needs_all_documents: bool = False
 
 
 OPERATIONS: Mapping[str, Operation] = {
@@ -33,10 +35,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "retype": Operation(retype, ("attribute", "type", "from"), "attribute"),
     "wrap": Operation(wrap.wrap, ("type", "attributes", "component", "as"), "component"),
     "unwrap": Operation(wrap.unwrap, ("attribute",), "attribute"),
-    "move": Operation(wrap.move, ("attribute", "to"), "attribute"),
+    "move": Operation(wrap.move, ("attribute", "to", "via"), "attribute", needs_all_documents=True),
     "rename-component": Operation(types.rename_component, ("component", "to"), "to"),
     "rename-type": Operation(types.rename_type, ("type", "to", "plural", "from-plural"), "to"),
-    "set-locale": Operation(types.set_locale, ("locale",), "locale"),
+    "set-locale": Operation(types.set_locale, ("locale",), "locale", needs_all_documents=True),
     "split": Operation(scripts.split, ("attribute", "file", "code"), "attribute", runs_code=True),
     "script": Operation(scripts.script, ("type", "file", "code"), "type", runs_code=True),
     "drop": Operation(attributes.drop, ("attribute",), "attribute"),

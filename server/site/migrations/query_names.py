@@ -5,13 +5,35 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlsplit
 
+from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import Attribute, Schema, Type
 from server.site.migrations.edits import Edits
 
-# Returns the new name of an attribute, given the uid of its type and the old name.
-NewName = Callable[[str, str], str]
+UP = ".."  # In a new path, this step removes the name before it.
+_OWN_NAMES = "only the type's own attributes can be listed here"
+
+
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """The paths that replace an attribute's name.
+
+    - A new name: `(("headline",),)`. A component around it: `(("seo", "title"),)`.
+    - Several attributes: `(("first",), ("last",))`. None, if it is removed: `()`.
+    - The inner attributes of a component, in its place: `((),)`.
+    """
+
+    uid: str
+    old: str
+    paths: tuple[tuple[str, ...], ...]
+
+    @property
+    def name(self) -> str | None:
+        """The new name, if nothing but the name changes."""
+        if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
+            return self.paths[0][0]
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +41,7 @@ class QueryNames:
     """Editor that replaces the names of attributes in query parameters."""
 
     schema: Schema
-    new_name: NewName
+    new: NewNames
 
     def parameters(self, type_: Type, tree: Tree) -> Edits:
         edits = Edits()
@@ -31,7 +53,7 @@ class QueryNames:
     def populate(self, type_: Type, value: Tree) -> Edits:
         """Return the edits to the value of `populate`: paths with commas, a list of them, or a mapping."""
         if not isinstance(value, dict):
-            return self._texts(value, lambda text: self._comma_separated(type_, text))
+            return self._texts(type_, value, keeps_start=True)
         edits = Edits()
         for key, inner in value.items():
             if key == "on" and isinstance(inner, dict):
@@ -39,21 +61,33 @@ class QueryNames:
                     if uid in self.schema.types:
                         edits.add(self.parameters(self.schema.types[uid], parameters), (key, uid))
                 continue
+            if self._is_old(type_, key) and self.new.name is None:
+                self._replace(edits, value, key, "populate")
+                continue
             self._rename(edits, type_, key)
             for target in self._targets(type_, key):
                 edits.add(self._nested(target, inner), (key,))
-        return edits
+        return _without_empty(edits, value)
 
     def _nested(self, target: Type, value: Tree) -> Edits:
         return self.parameters(target, value) if isinstance(value, dict) else Edits()
 
     def fields(self, type_: Type, value: Tree) -> Edits:
-        return self._texts(value, lambda text: self._comma_separated(type_, text))
+        edits = self._texts(type_, value)
+        for at, new in list(edits.values.items()):
+            if new is not REMOVE and "." in str(new):
+                del edits.values[at]
+                edits.refused[at] = _OWN_NAMES
+        return edits
+
+    def paths(self, type_: Type, value: Tree) -> Edits:
+        """Return the edits to a text or list of texts with paths, such as `unmarked` and `sort`."""
+        return self._texts(type_, value)
 
     def sort(self, type_: Type, value: Tree) -> Edits:
         if isinstance(value, dict):
             return self.filters(type_, value)
-        return self._texts(value, lambda text: self._comma_separated(type_, text))
+        return self._texts(type_, value)
 
     def filters(self, type_: Type, value: Tree) -> Edits:
         edits = Edits()
@@ -64,22 +98,32 @@ class QueryNames:
             if key.startswith("$"):
                 edits.add(self.filters(type_, inner), (key,))
                 continue
+            if self._is_old(type_, key) and self.new.name is None:
+                self._replace(edits, value, key, "")
+                continue
             self._rename(edits, type_, key)
             for target in self._targets(type_, key):
                 edits.add(self.filters(target, inner), (key,))
         return edits
 
-    def path(self, type_: Type, path: str) -> str:
-        """Return a path such as `author.avatar` or `title:desc` with the new names."""
+    def new_paths(self, type_: Type, path: str, *, keeps_start: bool = False) -> list[str]:
+        """Return the paths that replace a path such as `author.avatar` or `title:desc`.
+
+        If `keeps_start` is set, the names before a removed attribute are kept.
+        """
         dotted, colon, order = path.partition(":")
-        made, types = [], [type_]
+        made, types = [list[str]()], [type_]
         for name in dotted.split("."):
-            owner = next((t for t in types if name.strip() in t.attributes), None)
             stripped = name.strip()
-            new = self.new_name(owner.uid, stripped) if owner else stripped
-            made.append(name.replace(stripped, new, 1) if stripped else name)
+            if any(self._is_old(t, stripped) for t in types):
+                if keeps_start and not self.new.paths:
+                    break
+                spaces = name[: len(name) - len(name.lstrip())]
+                made = [_joined(each, new, spaces) for each in made for new in self.new.paths]
+            else:
+                made = [[*each, name] for each in made]
             types = [target for t in types for target in self._targets(t, stripped)]
-        return ".".join(made) + colon + order
+        return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
         """Return a request such as `/api/articles?sort=title` with the new names."""
@@ -107,7 +151,7 @@ class QueryNames:
             if step in _READERS and mode == "populate":
                 mode = step
             elif mode != "fields" and (owner := next((t for t in types if step in t.attributes), None)):
-                made.append(self.new_name(owner.uid, step))
+                made.append(self._name(owner, step))
                 types = list(self._targets(owner, step))
                 continue
             made.append(step)
@@ -117,20 +161,50 @@ class QueryNames:
 
     # --- parts ---------------------------------------------------------------------------------
 
-    def _comma_separated(self, type_: Type, text: str) -> str:
-        return ",".join(self.path(type_, path) for path in text.split(","))
+    def _is_old(self, type_: Type, name: str) -> bool:
+        return (type_.uid, name) == (self.new.uid, self.new.old)
 
-    def _texts(self, value: Tree, change: Callable[[str], str]) -> Edits:
+    def _name(self, type_: Type, name: str) -> str:
+        return self.new.name or "" if self._is_old(type_, name) else name
+
+    def _comma_separated(self, type_: Type, text: str, *, keeps_start: bool = False) -> str:
+        paths = (self.new_paths(type_, path, keeps_start=keeps_start) for path in text.split(","))
+        return ",".join(new for found in paths for new in found)
+
+    def _texts(self, type_: Type, value: Tree, *, keeps_start: bool = False) -> Edits:
         edits = Edits()
         for at, text in _strings(value):
-            if (new := change(text)) != text:
-                edits.values[at] = Plain(new) if type(text) is Plain else new
+            if (new := self._comma_separated(type_, text, keeps_start=keeps_start)) != text:
+                edits.values[at] = REMOVE if not new else Plain(new) if type(text) is Plain else new
+        removed = [at for at, new in edits.values.items() if new is REMOVE]
+        if isinstance(value, list) and removed and len(removed) == len(value):
+            return Edits(values={(): REMOVE})
         return edits
 
     def _rename(self, edits: Edits, type_: Type, key: str) -> None:
-        new = self.new_name(type_.uid, key) if key in type_.attributes else key
+        new = self._name(type_, key)
         if new != key:
             edits.renames[(key,)] = new
+
+    def _replace(self, edits: Edits, tree: dict[str, Any], key: str, between: str) -> None:
+        """Replace the key of an attribute that gets a path, or that is removed. `between` is the key between
+        a component and its attributes.
+        """
+        inner, paths = tree[key], self.new.paths
+        within = inner.get(between) if between and isinstance(inner, dict) else inner
+        if paths == ((),) and isinstance(within, dict):
+            _lift(edits, tree, key, within)
+        elif len(paths) == 1 and len(paths[0]) == 2 and UP not in paths[0]:
+            holder, name = paths[0]
+            if holder in tree:
+                edits.refused[key,] = f'there is already an entry "{holder}"'
+            else:
+                edits.renames[key,] = holder
+                edits.values[key,] = {between: {name: inner}} if between else {name: inner}
+        elif between and paths in ((), ((),)):
+            edits.values[key,] = REMOVE
+        else:
+            edits.refused[key,] = "without it, the entry would have another meaning"
 
     def _targets(self, type_: Type, name: str) -> Iterator[Type]:
         attribute = type_.attributes.get(name)
@@ -145,6 +219,35 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
     "sort": QueryNames.sort,
     "filters": QueryNames.filters,
 }
+
+
+def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
+    """Return a path with the steps of a new path after it."""
+    made = list(path)
+    for at, step in enumerate(new):
+        if step == UP:
+            made.pop()
+        else:
+            made.append(spaces + step if at == 0 else step)
+    return made
+
+
+def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
+    """Replace a key by the entries of the mapping that it contains."""
+    if taken := inner.keys() & tree.keys():
+        edits.refused[key,] = f'there is already an entry "{min(taken)}"'
+    elif len(inner) == 1:
+        edits.renames[key,], edits.values[key,] = next(iter(inner.items()))
+    else:
+        edits.values.update({(key,): REMOVE, **{(name,): value for name, value in inner.items()}})
+
+
+def _without_empty(edits: Edits, value: dict[str, Any]) -> Edits:
+    """Return the removal of a whole mapping if the edits remove all its keys."""
+    only_removals = not edits.renames and not edits.refused
+    removed = {at[0] for at, new in edits.values.items() if len(at) == 1 and new is REMOVE}
+    is_empty = only_removals and len(removed) == len(edits.values) and removed == value.keys()
+    return Edits(values={(): REMOVE}) if value and is_empty else edits
 
 
 def target_uids(attribute: Attribute) -> tuple[str, ...]:

@@ -5,20 +5,31 @@ from collections.abc import Iterator
 from typing import Any
 
 from server.config.model import FILE
+from server.config.publishing import NO_FIELD
 from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree, is_null
 from server.schema.model import Schema, Type
 from server.site.migrations.draft import Draft
 from server.site.migrations.edits import Edits
-from server.site.migrations.query_names import QueryNames
+from server.site.migrations.query_names import UP, NewNames, QueryNames
 from server.storage.read import parse
 
 _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
 def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits that rename an attribute wherever schemas and site.yaml refer to it, by path."""
+    """Return the edits that replace an attribute's name wherever schemas and site.yaml refer to it, by path.
+
+    The attribute itself, in its schema, is not included.
+    """
+    found = in_schemas(schema, type_, old, new)
+    found[FILE] = in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
+    return {path: edits for path, edits in found.items() if edits}
+
+
+def in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
+    """Return the edits that replace an attribute's name in all schemas, by path."""
     found = {type_.path: _in_own_schema(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -27,7 +38,6 @@ def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) ->
                 for key in _INVERSE:
                     if data.get("target") == type_.uid and data.get(key) == old:
                         edits.values["attributes", name, key] = new
-    found[FILE] = _in_settings(draft, schema, type_, old, new)
     return {path: edits for path, edits in found.items() if edits}
 
 
@@ -76,27 +86,30 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
     return list(found.items()) if isinstance(found, dict) else []
 
 
-def _in_settings(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> Edits:
+def in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
+    """Return the edits to site.yaml for an attribute that gets new names, or that is removed."""
     tree, edits = settings_tree(draft), Edits()
-
-    def new_name(uid: str, name: str) -> str:
-        return new if (uid, name) == (type_.uid, old) else name
-
-    names = QueryNames(schema, new_name)
+    names = QueryNames(schema, new)
     for section, read in (
         (("api", "populate"), names.populate),
         (("export", "types"), names.parameters),
-        (("preview",), lambda t, value: _in_preview(names, t, value, type_, old, new)),
+        (("preview",), lambda t, value: _in_preview(names, t, value, type_)),
+        (("urls",), lambda t, value: _in_urls(new, t, value)),
     ):
         for singular, value in entries(tree, *section):
             if found := schema.subjects.get(singular):
                 edits.add(read(found, value), (*section, singular))
     for name, request in entries(tree, "export", "queries"):
-        if isinstance(request, str):
-            _set(edits, ("export", "queries", name), request, names.request(request))
+        if isinstance(request, str) and (made := names.request(request)) != request:
+            if new.name is None:
+                edits.refused["export", "queries", name] = "a request can't be changed automatically"
+            else:
+                _set(edits, ("export", "queries", name), request, made)
+    for name, feed in entries(tree, "feeds"):
+        edits.add(_in_feed(names, schema, feed), ("feeds", name))
     if type_.kind != "component":
-        edits.add(_in_weights(dict(entries(tree, "search", "weights")), schema, type_, old, new),
-                  ("search", "weights"))  # fmt: skip
+        weights = dict(entries(tree, "search", "weights"))
+        edits.add(_in_weights(weights, schema, type_, new), ("search", "weights"))
     return edits
 
 
@@ -105,19 +118,89 @@ def _set(edits: Edits, at: KeyPath, text: str, new: str) -> None:
         edits.values[at] = Plain(new) if type(text) is Plain else new
 
 
-def _in_preview(names: QueryNames, of: Type, value: Tree, type_: Type, old: str, new: str) -> Edits:
+def _set_placeholder(edits: Edits, at: KeyPath, text: str, new: NewNames) -> None:
+    if (made := _placeholder(text, new.old, new.name or f"{new.old}-")) != text:
+        if new.name is None:
+            edits.refused[at] = "a URL can contain only the type's own attributes"
+        else:
+            _set(edits, at, text, made)
+
+
+def _in_urls(new: NewNames, of: Type, value: Tree) -> Edits:
     edits = Edits()
-    url, at_url = (value, ()) if isinstance(value, str) else (at(value, "url"), ("url",))
-    if of is type_ and isinstance(url, str):
-        _set(edits, at_url, url, _placeholder(url, old, new))
-    unmarked = at(value, "unmarked")
-    if not is_null(unmarked):
-        edits.add(names.fields(of, unmarked), ("unmarked",))
+    patterns = [((key,), text) for key, text in value.items()] if isinstance(value, dict) else [((), value)]
+    for at_pattern, text in patterns:
+        if of.uid == new.uid and isinstance(text, str):
+            _set_placeholder(edits, at_pattern, text, new)
     return edits
 
 
-def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, old: str, new: str) -> Edits:
-    """Return the edits to `search.weights`, whose keys are `attribute` or `type.attribute`."""
+def _in_preview(names: QueryNames, of: Type, value: Tree, type_: Type) -> Edits:
+    edits = Edits()
+    url, at_url = (value, ()) if isinstance(value, str) else (at(value, "url"), ("url",))
+    if of is type_ and isinstance(url, str):
+        _set_placeholder(edits, at_url, url, names.new)
+    unmarked = at(value, "unmarked")
+    if not is_null(unmarked):
+        edits.add(names.paths(of, unmarked), ("unmarked",))
+    return edits
+
+
+def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
+    """Return the edits to one feed. Its names apply to all its types, so all of them must change alike."""
+    named = at(feed, "type")
+    subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
+    found = [_in_feed_of(names, type_, feed) for type_ in types]
+    edits = next((each for each in found if each), Edits())
+    if all(each == edits for each in found):
+        return edits
+    what = "the feed contains types that keep this name"
+    return Edits(refused=dict.fromkeys((*edits.renames, *edits.values, *edits.refused), what))
+
+
+def _in_feed_of(names: QueryNames, type_: Type, feed: Tree) -> Edits:
+    edits = names.parameters(type_, feed)
+    for key, path in entries(feed, "item"):
+        if isinstance(path, str) and not is_null(path) and path != NO_FIELD:
+            edits.add(names.paths(type_, path), ("item", key))
+            if "," in str(edits.values.get(("item", key), "")):
+                edits.values.pop(("item", key))
+                edits.refused["item", key] = "only one attribute is possible here"
+    return edits
+
+
+def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
+    """Return the edits to `search.weights`, whose keys are `attribute` or `type.attribute`.
+
+    The weight of a component is that of the attribute that holds it.
+    """
+    old = new.old
+    if new.name is not None:
+        return _renamed_weight(weights, schema, type_, old, new.name)
+    edits, own = Edits(), f"{type_.singular}.{old}"
+    shared = any(old in t.attributes for t in schema.content_types if t is not type_)
+    keys = [key for key in (own, old) if key in weights]
+    if not keys:
+        return edits
+    weight = weights[keys[0]]
+    if own in weights or not shared:
+        edits.values[keys[0],] = REMOVE
+    inner = schema.types.get(type_.attributes[old].component or "")
+    paths = [(name,) for name in inner.attributes] if inner and new.paths == ((),) else new.paths
+    for name in dict.fromkeys(path[0] for path in paths if path and path[0] != UP):
+        key = f"{type_.singular}.{name}"
+        held = type_.attributes.get(name)
+        if held is not None and held.target:  # The attribute moves along this relation.
+            key = f"{schema.types[held.target].singular}.{old}"
+        if str(weights.get(key, weight)) != str(weight):
+            edits.refused[keys[0],] = f'"{key}" has another weight'
+        elif key not in weights:
+            edits.values[key,] = weight
+    return edits
+
+
+def _renamed_weight(weights: dict[str, Tree], schema: Schema, type_: Type, old: str, new: str) -> Edits:
     edits = Edits()
     own, own_new = f"{type_.singular}.{old}", f"{type_.singular}.{new}"
     shared = any({old, new} & t.attributes.keys() for t in schema.content_types if t is not type_)

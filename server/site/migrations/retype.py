@@ -200,6 +200,8 @@ def _edit_inverse(draft: Draft, type_: Type, old: Attribute, new: Attribute) -> 
 
 
 def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
+    if known := draft.enums.get(f"{type_.uid}.{attribute.name}"):
+        return known
     found: set[str] = set()
 
     def collect(place: Place) -> Edits:

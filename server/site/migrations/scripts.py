@@ -11,10 +11,11 @@ from server.formats.edits import REMOVE
 from server.formats.text_positions import KeyPath
 from server.formats.tree import typed
 from server.schema.model import Type
-from server.site.migrations.attributes import configure_after, keep_body, refuse_references
+from server.site.migrations.attributes import configure_after, keep_body, replace_references
 from server.site.migrations.draft import Draft, Place
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
+from server.site.migrations.query_names import NewNames
 
 Document = dict[str, Any]
 
@@ -60,7 +61,8 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         require_attribute(type_, name)
         if name == type_.body:
             raise ValidationError(f"{type_.uid}.{name} is the body of Markdown files")
-        refuse_references(draft, before.schema, type_, name, except_in=())
+        new = NewNames(type_.uid, name, tuple((each,) for each in attributes))
+        replace_references(draft, before.schema, type_, new)
         draft.require_possible()
         _edit_attributes(draft, type_, {name: None, **attributes})
         after = configure_after(draft, before)

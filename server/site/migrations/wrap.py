@@ -10,10 +10,12 @@ from server.formats.json import json_text
 from server.formats.tree import is_null
 from server.paths import TYPES
 from server.schema.model import Attribute, Schema, Type
-from server.site.migrations.attributes import configure_after, keep_body, refuse_references
+from server.site.migrations.attributes import configure_after, keep_body, replace_references
 from server.site.migrations.draft import Draft, Place
 from server.site.migrations.edits import Edits
 from server.site.migrations.migration import Migration, find_type, require_attribute, split_target
+from server.site.migrations.move_along import move_along
+from server.site.migrations.query_names import UP, NewNames
 
 Raw = dict[str, Any]  # an attribute as written in a schema
 
@@ -37,7 +39,7 @@ def _into_component(
     before = draft.configuration()
     after = before
     if is_new:
-        _require_wrappable(draft, before.schema, type_, names)
+        _require_wrappable(draft, before.schema, type_, names, holder)
         raws = {name: _inner_raw(type_.raw["attributes"][name]) for name in names}
         _add_to_component(draft, before.schema, uid, raws)
         _add_holder(draft, type_, names, uid, holder)
@@ -64,7 +66,8 @@ def _into_component(
     draft.edit_documents(before, after, type_.uid, editor, names)
 
 
-def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str]) -> None:
+def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
+    """Refuse the migration if one of the attributes can't be in a component. Otherwise, update site.yaml."""
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -74,7 +77,7 @@ def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequenc
             raise ValidationError(f"{type_.uid}.{name} is the body of Markdown files")
         if attribute.type == "dynamiczone":
             raise ValidationError(f"{type_.uid}.{name} is a dynamic zone, which can't be in a component")
-        refuse_references(draft, schema, type_, name, except_in=())
+        replace_references(draft, schema, type_, NewNames(type_.uid, name, ((holder, name),)))
     if len({type_.attributes[name].localized for name in names}) > 1:
         raise ValidationError(
             "Some of these attributes have a value for each locale and others do not, "
@@ -135,7 +138,8 @@ def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     if is_new:
         require_attribute(type_, holder)
         component = _single_component(before.schema, type_, type_.attributes[holder])
-        refuse_references(draft, before.schema, type_, holder, except_in=())
+        replace_references(draft, before.schema, type_, NewNames(type_.uid, holder, ((),)))
+        draft.require_possible()
         _move_out(draft, type_, holder, component, component.attributes, drop=True)
         after = configure_after(draft, before)
         keep_body(draft, type_, after.schema, type_.body)
@@ -188,7 +192,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute from a type into its component, or from a component to the type that holds it."""
+    """Move an attribute into a component that its type holds, out of it, or to a related content type."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))
@@ -196,11 +200,13 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         _into_component(draft, source, [name], target.uid, holder, is_new=is_new)
     elif holder := _only_holder(target, source.uid):
         _out_to_holder(draft, source, target, name, holder, is_new=is_new)
-    else:
+    elif "component" in (source.kind, target.kind):
         raise ValidationError(
             f"{source.uid} and {target.uid} are not a type and a single component that it holds; "
             "move the values with a script"
         )
+    else:
+        move_along(draft, migration, source, target, is_new=is_new)
 
 
 def _only_holder(type_: Type, uid: str) -> str:
@@ -220,7 +226,7 @@ def _out_to_holder(
         others = holders - {type_.uid}
         if others:
             raise ValidationError(f"{component.uid} is also used by {', '.join(sorted(others))}")
-        refuse_references(draft, before.schema, component, name, except_in=())
+        replace_references(draft, before.schema, component, NewNames(component.uid, name, ((UP, name),)))
         draft.require_possible()
         _move_out(draft, type_, holder, component, [name], drop=False)
         draft.edit_configuration(component.path, Edits(values={("attributes", name): REMOVE}))

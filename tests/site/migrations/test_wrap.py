@@ -126,7 +126,7 @@ def test_what_cant_be_wrapped_is_refused(root: Path, names: list[str], message: 
     before = files(root)
     with pytest.raises(ValidationError, match=message):
         migrate(root, "wrap", type="page", attributes=names, component="shared.seo")
-    with pytest.raises(ValidationError, match="move the values with a script"):
+    with pytest.raises(ValidationError, match="has a value that no related document would get"):
         migrate(root, "move", attribute="page.title", to="tag")
     assert files(root) == before
 

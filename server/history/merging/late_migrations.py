@@ -1,0 +1,320 @@
+"""Kept migrations (docs/migrate.md) that only one side of a merge has.
+
+Before a merge compares documents, the other sides are brought along: the migrations that they lack are
+applied to their schemas, settings and documents. The results are commits to which no branch refers. They are
+merged in place of the real ones, so that all sides use the same names.
+
+A document that is the same in base and on one side is not brought along there, because the merge takes the
+other side's file anyway.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from server.documents.path_rules import Layout
+from server.documents.timestamps import now
+from server.errors import ConflictError, SetupError, ValidationError
+from server.formats.tree import SyntaxProblem
+from server.history.branching import CommittedFiles
+from server.history.commit_files import Blobs
+from server.history.merging.sides import Sides
+from server.history.past import PastStates
+from server.site.configure import Configuration
+from server.site.migrations.draft import MIGRATIONS, Draft, Finding
+from server.site.migrations.migration import Migration, kept_paths, next_path, read_migration
+from server.site.migrations.plan import ARGUMENTS, OPERATIONS
+from server.storage.changeset import Changeset
+from server.storage.files import Signature, size_signature
+from server.storage.git.branch_commit import Signed, make_commit
+from server.storage.git.commit import Person
+from server.storage.git.times import CommitTimes
+from server.storage.git.tree import changed_files, read_blobs, read_tree
+from server.storage.read import parse
+from server.storage.store import Store
+from server.write.context import Context
+
+OURS, THEIRS, BASE = "the target branch", "the merged branch", "the common ancestor"
+_MESSAGE = "Bring documents along\n"
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtAlong:
+    """The sides of a merge after the migrations that they lacked were applied.
+
+    - `sides`: the commits to merge
+    - `ours`: the new text of each file that this changes on the target branch, None for a deleted file
+    - `documents`: the number of documents that each migration has changed, by its name
+    - `missing`: the names of migrations that documents may still lack, because they execute code
+    - `names`: the changed documents of the target branch, such as `article/hello`
+    """
+
+    sides: Sides
+    ours: Mapping[str, str | None] = field(default_factory=dict)
+    documents: Mapping[str, int] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
+    """Apply the kept migrations that a side of a merge lacks. It writes git objects only.
+
+    Raises ConflictError if a migration is not possible on a side, or would lose values that the side has
+    changed since base.
+    """
+    root = past.site.root
+    base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
+    if not ours and not theirs:
+        return BroughtAlong(sides)
+    added = _Added.between(base, ours, theirs)
+    our_paths, their_paths = (changed_files(root, sides.base, each).keys()
+                              for each in (sides.ours, sides.theirs))  # fmt: skip
+    both = our_paths & their_paths
+    only: tuple[Set[str] | None, ...] = (both, our_paths if added.by_theirs else both, their_paths)
+    if any(OPERATIONS[each.operation].needs_all_documents for each in added.migrations):
+        only = (None, None, None)
+    replays = (
+        _Replay(past, BASE, sides.base, only[0], {**added.by_ours, **added.by_theirs}),
+        _Replay(past, OURS, sides.ours, only[1], added.by_theirs),
+        _Replay(past, THEIRS, sides.theirs, only[2], added.by_ours, added.renamed),
+    )
+    enums = _enums(past, sides, added.migrations)
+    for replay in replays:
+        replay.run(enums, replays[0].losses)
+    documents = Counter[str]()
+    for replay in replays[1:]:
+        documents.update(replay.documents)
+    brought = Sides(*(replay.commit_result() for replay in replays))
+    missing = sorted({name for replay in replays[1:] for name in replay.missing})
+    ours_after = replays[1]
+    return BroughtAlong(brought, ours_after.changes(), documents, tuple(missing), tuple(ours_after.names))
+
+
+def _kept(root: Path, commit: str) -> dict[str, str]:
+    """Return the texts of the kept migrations in a commit, by path."""
+    files = read_tree(root, commit, (MIGRATIONS,))
+    paths = list(kept_paths(files))
+    texts = read_blobs(root, [files[path].id for path in paths])
+    return {path: (data or b"").decode(errors="replace") for path, data in zip(paths, texts, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Added:
+    """The migrations that only one side has added since base: their texts by path.
+
+    `renamed` contains the new paths of migrations of theirs whose path our side uses for another migration.
+    """
+
+    by_ours: Mapping[str, str]
+    by_theirs: Mapping[str, str]
+    renamed: Mapping[str, str]
+
+    @classmethod
+    def between(cls, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]) -> "_Added":
+        """Compare the kept migrations of the three sides."""
+        by_ours = {p: text for p, text in ours.items() if p not in base and theirs.get(p) != text}
+        by_theirs, renamed = dict[str, str](), dict[str, str]()
+        for path, text in theirs.items():
+            if path in base or ours.get(path) == text:
+                continue
+            if path in ours:
+                renamed[path] = next_path((*ours, *theirs, *renamed.values()), path)
+            by_theirs[renamed.get(path, path)] = text
+        return cls(by_ours, by_theirs, renamed)
+
+    @property
+    def migrations(self) -> list[Migration]:
+        return [_read(path, text) for path, text in {**self.by_ours, **self.by_theirs}.items()]
+
+
+def _read(path: str, text: str) -> Migration:
+    try:
+        return read_migration(path, text, ARGUMENTS)
+    except SetupError as error:
+        raise ConflictError(f"A migration is invalid: {error}") from error
+
+
+def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> Mapping[str, tuple[str, ...]]:
+    """Return the values of the enumerations that migrations have made, by `UID.attribute`.
+
+    The values must be those of the side that has the migration, not of the documents on another side.
+    """
+    if all(each.arguments.get("type") != "enumeration" for each in migrations):
+        return {}
+    types = (t for commit in (sides.ours, sides.theirs) for t in past.schema(commit).types.values())
+    return {f"{t.uid}.{a.name}": tuple(a.enum) for t in types for a in t.attributes.values() if a.enum}
+
+
+class _LoadedFiles(CommittedFiles):
+    """Reader of the files in a commit that reads the wanted files in one batch."""
+
+    def __init__(self, root: Path, blobs: Blobs, wanted: Iterable[str]) -> None:
+        super().__init__(root, blobs)
+        ids = list(dict.fromkeys(blobs[path].id for path in wanted if path in blobs))
+        self._loaded = dict(zip(ids, read_blobs(root, ids), strict=True))
+
+    def read(self, path: str) -> tuple[bytes, Signature]:
+        blob = self.blobs.get(path)
+        data = self._loaded.get(blob.id) if blob else None
+        return super().read(path) if data is None else (data, size_signature(len(data)))
+
+
+# --- one side -------------------------------------------------------------------------------------
+
+_Loss = tuple[str, object, str, str]  # path, path of the value, message, value
+
+
+@dataclass(slots=True)
+class _Replay:
+    """Replay of migrations on one side of a merge, which is called `name` in messages.
+
+    - `only` contains the documents that are brought along, None for all.
+    - `lacked` contains the texts of the migrations that the side lacks.
+    - `renamed` contains the new paths of its own migrations.
+    """
+
+    past: PastStates
+    name: str
+    commit: str
+    only: Set[str] | None
+    lacked: Mapping[str, str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    documents: Counter[str] = field(default_factory=Counter)
+    missing: list[str] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+    losses: set[_Loss] = field(default_factory=set)
+    changeset: Changeset | None = None
+    files: CommittedFiles | None = None
+
+    def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
+        """Apply the migrations that the side lacks to all its files, and all other kept migrations to the
+        documents that still lack them.
+        """
+        root, state = self.past.site.root, self.past.at(self.commit)
+        blobs = state.known.blobs
+        roots = (f"{MIGRATIONS}/", "content-types/", "site.yaml")
+        self.files = _LoadedFiles(
+            root, blobs, [p for p in blobs if p.startswith(roots) or self.only is None or p in self.only]
+        )
+        self.changeset = Changeset(root, self.files)
+        for old, new in self.renamed.items():
+            self.changeset.put(new, self.changeset.text(old))
+            self.changeset.delete(old)
+        own = {self.renamed.get(path, path) for path in kept_paths(blobs)} - self.lacked.keys()
+        store = Store(root, state.state.schema, state.state.settings, CommitTimes().timestamps)
+        context = Context(state.state.snapshot, state.state.settings, store, self.changeset, now())
+        for path in kept_paths({*own, *self.lacked}):
+            if path in self.lacked:
+                self.changeset.put(path, self.lacked[path])
+            migration = _read(path, self.changeset.text(path))
+            if OPERATIONS[migration.operation].runs_code:
+                self.missing += [migration.label] if path in self.lacked else []
+                continue
+            self._apply(context, migration, enums, base_losses)
+
+    def _apply(
+        self,
+        context: Context,
+        migration: Migration,
+        enums: Mapping[str, tuple[str, ...]],
+        base_losses: Set[_Loss],
+    ) -> None:
+        """Apply one migration. If it is not possible, leave all files as they are."""
+        assert self.changeset is not None
+        is_new = migration.path in self.lacked
+        draft, before = self._draft(context, enums)
+        try:
+            OPERATIONS[migration.operation].plan(draft, migration, is_new=is_new)
+            refusals = [found for found in draft.refusals if not found.is_syntax]
+            reason = "; ".join(draft.described(refusals))
+        except ValidationError as error:
+            reason = error.message
+        if reason and is_new:
+            self._fail(migration, reason)
+            return
+        if reason:
+            return
+        losses = {_loss(draft, before, found): found for found in draft.losses}
+        real = [found for loss, found in losses.items() if loss not in base_losses]
+        self.losses |= losses.keys()
+        if real and self.name != BASE:
+            if is_new:
+                what = "; ".join(draft.described(real[:20]))
+                raise ConflictError(
+                    f"{migration.label} would lose values that {self.name} has changed: {what}. Remove these "
+                    "values there first",
+                    {"files": sorted({found.path for found in real})},
+                )
+            return
+        self.changeset.adopt(draft.context.changeset)
+        self._note(migration, draft)
+
+    def _draft(self, context: Context, enums: Mapping[str, tuple[str, ...]]) -> tuple[Draft, Configuration]:
+        """Return a draft that is based on the changes so far, and its configuration."""
+        assert self.changeset is not None
+        attempt = Changeset(self.past.site.root, self.files)
+        attempt.adopt(self.changeset)
+        draft = Draft(replace(context, changeset=attempt), lossy=True, only=self.only, enums=enums)
+        before = draft.configuration()
+        schema, settings = before.schema, before.settings
+        store = Store(self.past.site.root, schema, settings, CommitTimes().timestamps)
+        snapshot = replace(context.snapshot, schema=schema)
+        draft.context = replace(draft.context, snapshot=snapshot, settings=settings, store=store)
+        return draft, before
+
+    def _fail(self, migration: Migration, reason: str) -> None:
+        """Raise ConflictError, unless the migration may depend on one that executes code."""
+        if self.missing or self.name == BASE:
+            self.missing.append(migration.label)
+            return
+        raise ConflictError(
+            f"{self.name} lacks {migration.label}, which can't be applied there: {reason}. Correct "
+            "this there, or merge with git and then run bifolio migrate apply"
+        )
+
+    def _note(self, migration: Migration, draft: Draft) -> None:
+        if not draft.documents:
+            return
+        self.documents[migration.label] += len(draft.documents)
+        if self.only is not None:
+            self.only = self.only | draft.documents
+        after = draft.configuration()
+        layout = Layout(after.schema, after.settings)
+        claims = (layout.claim(path) for path in sorted(draft.documents))
+        self.names |= {f"{claim.type.singular}/{claim.document_id}": None for claim in claims if claim}
+
+    def changes(self) -> dict[str, str | None]:
+        """Return the new text of each changed file, None for a deleted file."""
+        writes = self.changeset.writes() if self.changeset else ()
+        return {write.path: write.data.decode() if write.data is not None else None for write in writes}
+
+    def commit_result(self) -> str:
+        """Create a commit with the changes, and return its id. Without changes, return the side's commit."""
+        changes = self.changes()
+        if not changes:
+            return self.commit
+        committer = Person.of(self.past.site.state.settings.git.committer)
+        files = {path: None if text is None else text.encode() for path, text in changes.items()}
+        return make_commit(self.past.site.root, (self.commit,), files, Signed(_MESSAGE, committer, committer))
+
+
+def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
+    """Return a loss with the value, to find out whether the value was already there in base."""
+    claim = Layout(before.schema, before.settings).claim(found.path)
+    text = draft.before.get(found.path) or draft.text_or_none(found.path) or ""
+    try:
+        value: object = parse(found.path, text, claim.type.body if claim else None)
+        for key in found.at:
+            value = value[key]  # type: ignore[index]
+    except (SyntaxProblem, LookupError, TypeError):
+        value = None
+    return found.path, found.at, found.message, repr(value)
+
+
+def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:
+    """Yield the name of each migration, the number of documents it changed, and whether it was applied."""
+    for name, count in sorted(brought.documents.items()):
+        yield name, count, True
+    for name in brought.missing:
+        yield name, 0, False

@@ -1,0 +1,209 @@
+"""The migration `move` between two content types that a relation connects."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from server.documents.path_rules import MARKDOWN, Layout
+from server.documents.readers import READERS, Unreadable
+from server.errors import ConflictError, ValidationError
+from server.formats.edits import REMOVE, same
+from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.schema.model import Attribute, Schema, Type
+from server.site.configure import Configuration
+from server.site.migrations.attributes import configure_after, keep_body, replace_references
+from server.site.migrations.draft import Draft, Place
+from server.site.migrations.edits import Edits
+from server.site.migrations.migration import Migration, require_attribute
+from server.site.migrations.query_names import NewNames
+from server.storage.read import parse
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The file of a document version: the document's id, and the values in the file."""
+
+    path: str
+    document_id: str
+    locale: str
+    draft: bool
+    tree: Mapping[str, Tree]
+
+
+@dataclass(slots=True)
+class _Move:
+    """The move of the attribute `name` from `source` to `target`, along a relation that `owner` stores."""
+
+    source: Type
+    target: Type
+    name: str
+    owner: Type
+    relation: Attribute
+    # the new value of each file of the target, and the file from which it comes
+    values: dict[str, tuple[Tree, _File]] = field(default_factory=dict)
+
+    @property
+    def path_in_source(self) -> tuple[tuple[str, ...], ...]:
+        """The path from the source to the attribute after the move, () if the source has no relation."""
+        if self.owner is self.source:
+            return ((self.relation.name, self.name),)
+        inverse = self.relation.inversed_by
+        return ((inverse, self.name),) if inverse else ()
+
+
+def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *, is_new: bool) -> None:
+    """Move an attribute to the related documents of another content type."""
+    before = draft.configuration()
+    name = str(migration.arguments["attribute"]).rpartition(".")[2]
+    move = _find_relation(before.schema, source, target, name, str(migration.arguments.get("via", "")))
+    after = before
+    if is_new:
+        _edit_schemas(draft, before, move)
+        draft.require_possible()
+        after = configure_after(draft, before)
+        keep_body(draft, target, after.schema, target.body)
+        after = draft.configuration()
+        draft.more_arguments["via"] = move.relation.name
+    elif name in source.attributes or name not in target.attributes:
+        return
+    _find_values(draft, before, move, is_new=is_new)
+    draft.require_possible()
+
+    def removes(place: Place) -> Edits:
+        return Edits(values={(name,): REMOVE}) if name in place.tree else Edits()
+
+    def adds(place: Place) -> Edits:
+        found = move.values.get(place.path)
+        return Edits(values={(name,): deepcopy(found[0])}) if found and name not in place.tree else Edits()
+
+    draft.edit_documents(before, after, source.uid, removes, (name,))
+    draft.edit_documents(before, after, target.uid, adds, ())
+
+
+def _find_relation(schema: Schema, source: Type, target: Type, name: str, via: str) -> _Move:
+    """Return the move along the only relation between two types. Raises ValidationError."""
+    found = [
+        _Move(source, target, name, owner, attribute)
+        for owner, other in ((source, target), (target, source))
+        for attribute in owner.attributes.values()
+        if attribute.type == "relation" and attribute.target == other.uid and not attribute.derived
+        if via in ("", attribute.name)
+    ]
+    if not found:
+        raise ValidationError(
+            f"{source.uid} and {target.uid} are not a type and a single component that it holds, and no "
+            "relation connects them; move the values with a script"
+        )
+    if len(found) > 1:
+        names = ", ".join(f"{each.owner.singular}.{each.relation.name}" for each in found)
+        raise ValidationError(f"Several relations connect {source.uid} and {target.uid}: {names}; "
+                              "choose one with --via")  # fmt: skip
+    return found[0]
+
+
+def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
+    source, target, name = move.source, move.target, move.name
+    require_attribute(source, name)
+    attribute = source.attributes[name]
+    if name in target.attributes:
+        raise ValidationError(f'{target.uid} already has an attribute "{name}"')
+    if attribute is move.relation or attribute.inversed_by or attribute.mapped_by:
+        raise ValidationError(f"{source.uid}.{name} is a relation with another side, so it can't be moved")
+    if name == source.body:
+        raise ValidationError(f"{source.uid}.{name} is the body of Markdown files")
+    replace_references(draft, before.schema, source, NewNames(source.uid, name, move.path_in_source))
+    raw: dict[str, Any] = dict(source.raw["attributes"][name])
+    if not target.localized and isinstance(raw.get("pluginOptions"), dict):
+        raw["pluginOptions"] = {key: value for key, value in raw["pluginOptions"].items() if key != "i18n"}
+        if not raw["pluginOptions"]:
+            del raw["pluginOptions"]
+    draft.edit_configuration(source.path, Edits(values={("attributes", name): REMOVE}))
+    draft.edit_configuration(target.path, Edits(values={("attributes", name): raw}))
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
+    """Find the value of each file of the target. Refuse the migration if there are several."""
+    layout = Layout(before.schema, before.settings)
+    sources = list(_files(draft, layout, move.source))
+    targets = list(_files(draft, layout, move.target))
+    used = set[str]()
+    for source, target in _pairs(move, sources, targets):
+        value = source.tree.get(move.name)
+        used.add(source.path)
+        if is_null(value) or move.name not in source.tree:
+            continue
+        if move.name in target.tree and (is_new or not same(target.tree[move.name], value)):
+            what = f'already contains the key "{move.name}"'
+            draft.refuse(target.path, f"{what}, which {source.path} also has", "remove one of them",
+                         (move.name,))  # fmt: skip
+        known = move.values.setdefault(target.path, (value, source))
+        if not same(known[0], value):
+            what = (
+                f'"{move.name}" has another value than in {known[1].path}, but both belong to {target.path}'
+            )
+            draft.refuse(source.path, what, "make them equal", (move.name,))
+    kept = [source for source in sources if source.path in used]
+    for source in sources:
+        value = source.tree.get(move.name)
+        if source.path in used or is_null(value):
+            continue
+        siblings = (each for each in kept if each.document_id == source.document_id)
+        if not any(same(each.tree.get(move.name), value) for each in siblings):
+            draft.lose(
+                source.path, (move.name,), f'"{move.name}" has a value that no related document would get'
+            )
+
+
+def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
+    """Yield all files of a content type. Refuse the migration for files that can't be parsed."""
+    for path, claim in draft.claimed(layout, (type_.uid,)):
+        try:
+            tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)
+        except (SyntaxProblem, ConflictError) as error:
+            draft.refuse(path, error.message)
+            continue
+        own_id = tree.get("documentId")
+        document_id = str(own_id) if isinstance(own_id, str) else claim.document_id
+        yield _File(path, document_id, claim.locale, claim.draft, tree)
+
+
+def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
+    """Yield each file of the source with each file of the target that gets its value.
+
+    A target's draft gets the value of the source's draft, if there is one.
+    """
+    by_id: dict[str, list[_File]] = {}
+    for file in sources:
+        by_id.setdefault(file.document_id, []).append(file)
+    related = _related(move, sources, targets)
+    for target in targets:
+        for document_id in sorted(related.get(target.document_id, ())):
+            files = [
+                file
+                for file in by_id.get(document_id, ())
+                if file.locale == target.locale or not (move.source.localized and move.target.localized)
+            ]
+            has_draft = {file.locale for file in files if file.draft}
+            for file in files:
+                if file.draft == target.draft or (target.draft and file.locale not in has_draft):
+                    yield file, target
+
+
+def _related(move: _Move, sources: list[_File], targets: list[_File]) -> dict[str, set[str]]:
+    """Return the ids of the documents of the source for each document of the target."""
+    found: dict[str, set[str]] = {}
+    for file in sources if move.owner is move.source else targets:
+        try:
+            ids = READERS["relation"](file.tree.get(move.relation.name), move.relation)
+        except Unreadable:
+            continue
+        for other in ids or ():
+            source, target = (file.document_id, str(other))
+            if move.owner is move.target:
+                source, target = target, source
+            found.setdefault(target, set()).add(source)
+    return found

@@ -1,0 +1,293 @@
+"""Tests for merges of branches that lack kept migrations, or that bring them."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.site.check.survey import survey_site
+from server.site.migrations.plan import Plan
+from tests.git import commit_all, git
+from tests.site.migrations.helpers import apply, migrate
+from tests.sites import STRING, Answer, Api, collection, make, opened, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+FILES = {
+    "site.yaml": "locales: {available: [en, fr]}\nsearch: {index: false}\n",
+    ".gitignore": ".bifolio/\n",
+    **collection("author", {"name": STRING}),
+    **collection(
+        "note",
+        {
+            "title": {"type": "string", "required": True},
+            "summary": STRING,
+            "number": STRING,
+            "body": {"type": "richtext"},
+        },
+        localized=True,
+        drafts=True,
+    ),
+    "content/authors/ann.yaml": "name: Ann Lee\n",
+    "content/notes/one.md": "---\n# A comment\ntitle: One\nsummary: Short\nnumber: '1'\n---\nText\n",
+    "content/notes/two.json": '{"title": "Two", "summary": "Long"}\n',
+    "content/notes/three.yaml": "title: Three\n",
+}
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Iterator[Api]:
+    write(tmp_path, FILES)
+    commit_all(tmp_path)
+    git(tmp_path, "branch", "next")
+    made = make(tmp_path, {})
+    yield made
+    made.accounts.close()
+
+
+def merge(api: Api, into: str = "", **body: Any) -> Answer:
+    """Merge the branch `next` into main, or main into it."""
+    name = "main" if into else "next"
+    return api.ask(
+        "POST", f"/branches/{name}/merge", "full", json={**body, **({"into": into} if into else {})}
+    )
+
+
+def on_main(api: Api, operation: str, **arguments: Any) -> Plan:
+    """Migrate main, and commit the changes."""
+    plan = migrate(api.root, operation, **arguments)
+    git(api.root, "add", "-A")
+    git(api.root, "commit", "-qm", operation)
+    api.site.refresh()
+    return plan
+
+
+def on_branch(api: Api, operation: str, **arguments: Any) -> Plan:
+    return migrate(api.root, operation, branch="next", **arguments)
+
+
+def put(api: Api, path: str, branch: str = "", **data: Any) -> None:
+    assert api.put(f"/api/{path}{f'?branch={branch}' if branch else ''}", data).status == 200
+
+
+def commit(api: Api, files: dict[str, str], name: str = "next") -> None:
+    """Commit files by hand. For a branch that is not checked out, use a separate worktree."""
+    folder = api.root if name == "main" else api.root.with_name("worktree")
+    if name != "main":
+        git(api.root, "worktree", "add", "-q", str(folder), name)
+    write(folder, files)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "by hand")
+    if name == "main":
+        api.site.refresh()
+    else:
+        git(api.root, "worktree", "remove", "--force", str(folder))
+
+
+def lacking(root: Path) -> list[tuple[str, str]]:
+    """Return the documents in which `bifolio check` misses migrations, with its messages."""
+    problems = survey_site(opened(root)).problems
+    return [(problem.path, problem.message) for problem in problems if problem.rule == "migration"]
+
+
+def applied(name: str, documents: int) -> dict[str, Any]:
+    return {"name": name, "documents": documents, "applied": True}
+
+
+# --- into a branch with migrations ----------------------------------------------------------------
+
+
+def test_a_branch_from_before_a_rename_is_brought_along(api: Api) -> None:
+    put(api, "notes/one", "next", summary="Edited")
+    commit(api, {"content/notes/new.fr.draft.yaml": "title: New\nsummary: Nouveau # x\n"})
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    made = merge(api)
+    assert made.status == 200, made.data
+    assert made.data["result"] == "merge"
+    assert made.data["migrations"] == [applied("0001-rename-teaser", 2)]
+    assert api.read("content/notes/new.fr.draft.yaml") == "title: New\nteaser: Nouveau # x\n"
+    assert "# A comment\ntitle: One\nteaser: Edited\n" in api.read("content/notes/one.md")
+    assert api.get("/api/notes/one").data["teaser"] == "Edited"
+    assert lacking(api.root) == []
+    assert git(api.root, "status", "--porcelain") == ""
+    assert len(git(api.root, "log", "-1", "--format=%P").split()) == 2
+    git(api.root, "fsck", "--strict")
+
+
+def test_both_sides_edit_a_document_whose_type_and_attributes_are_renamed(api: Api) -> None:
+    put(api, "notes/one", "next", summary="Edited")
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    on_main(api, "rename-type", type="note", to="memo", plural="memos")
+    on_main(api, "wrap", type="memo", attributes=["teaser"], component="shared.look")
+    put(api, "memos/one", number="2")
+    git(api.root, "commit", "-qam", "ours")
+    made = merge(api)
+    assert made.status == 200, made.data
+    names = ("0001-rename-teaser", "0002-rename-type-memo", "0003-wrap-shared-look")
+    assert made.data["migrations"] == [applied(name, 1) for name in names]
+    memo = api.get("/api/memos/one?populate=*").data
+    assert (memo["number"], memo["look"]["teaser"]) == ("2", "Edited")
+    assert git(api.root, "ls-files", "content/notes") == ""
+
+
+def test_exchanged_names_are_brought_along(api: Api) -> None:
+    put(api, "notes/one", "next", summary="Edited")
+    for old, new in (("summary", "x"), ("number", "summary"), ("x", "number")):
+        on_main(api, "rename", attribute=f"note.{old}", to=new)
+    assert merge(api).status == 200
+    note = api.get("/api/notes/one").data
+    assert (note["number"], note["summary"]) == ("Edited", "1")
+
+
+def test_a_branch_from_before_another_default_locale_keeps_its_locales(api: Api) -> None:
+    commit(api, {"content/notes/three.fr.yaml": "title: Trois\n", "content/notes/two.json": '{"title": "2"}'})
+    on_main(api, "set-locale", locale="fr")
+    assert merge(api).status == 200
+    assert api.read("content/notes/three.yaml") == "title: Trois\n"
+    assert api.read("content/notes/three.en.yaml") == "title: Three\n"
+    assert api.read("content/notes/two.en.json") == '{"title": "2"}'
+
+
+def test_conflicts_are_reported_with_the_new_names(api: Api) -> None:
+    put(api, "notes/one", "next", summary="Theirs")
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    put(api, "notes/one", teaser="Ours")
+    git(api.root, "commit", "-qam", "ours")
+    refused = merge(api)
+    assert refused.status == 409
+    [conflict] = refused.error["details"]["conflicts"]
+    assert conflict["document"] == "note/one/en"
+    assert conflict["attributes"].keys() == {"teaser"}
+    made = merge(api, resolve={"documents": {"note/one/en": "theirs"}})
+    assert made.status == 200, made.data
+    assert api.get("/api/notes/one").data["teaser"] == "Theirs"
+
+
+def test_values_that_a_migration_would_lose_prevent_the_merge(api: Api) -> None:
+    commit(api, {"content/notes/three.yaml": "title: Three\nnumber: '3'\n"})
+    put(api, "notes/one", "next", summary="Edited")
+    on_main(api, "drop", attribute="note.number", lossy=True)
+    head = git(api.root, "rev-parse", "HEAD")
+    refused = merge(api)
+    assert refused.status == 409
+    assert (
+        "0001-drop-note-number would lose values that the merged branch has changed"
+        in refused.error["message"]
+    )
+    assert refused.error["details"] == {"files": ["content/notes/three.yaml"]}
+    assert git(api.root, "rev-parse", "HEAD") == head
+    commit(api, {"content/notes/three.yaml": "title: Three\n"})
+    made = merge(api)
+    assert made.status == 200, made.data
+    assert "number" not in api.read("content/notes/one.md")
+    assert "summary: Edited" in api.read("content/notes/one.md")
+
+
+def test_code_is_not_executed_by_a_merge(api: Api) -> None:
+    code = (
+        "ATTRIBUTES = {'first': {'type': 'string'}, 'last': {'type': 'string'}}\n"
+        "def split(value):\n    first, _, last = value.partition(' ')\n"
+        "    return {'first': first, 'last': last}\n"
+    )
+    commit(api, {"content/authors/bob.yaml": "name: Bob Ray\n"})
+    on_main(api, "split", attribute="author.name", file="names.py", code=code)
+    on_main(api, "rename", attribute="author.first", to="given")
+    made = merge(api)
+    assert made.status == 200, made.data
+    assert made.data["migrations"] == [
+        {"name": name, "documents": 0, "applied": False}
+        for name in ("0001-split-author-name", "0002-rename-given")
+    ]
+    assert api.read("content/authors/bob.yaml") == "name: Bob Ray\n"
+    apply(api.root, scripts=True)
+    assert api.read("content/authors/bob.yaml") == "given: Bob\nlast: Ray\n"
+
+
+def test_a_migration_that_is_not_possible_on_the_branch_prevents_the_merge(api: Api) -> None:
+    on_branch(api, "rename", attribute="note.summary", to="lead")
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    refused = merge(api)
+    assert refused.status == 409
+    assert 'has no attribute "summary"' in refused.error["message"]
+
+
+# --- from a branch with migrations ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("into", ["", "next"])
+def test_documents_of_the_target_are_brought_along(api: Api, into: str) -> None:
+    def migrating(operation: str, **arguments: Any) -> Plan:
+        return (on_main if into else on_branch)(api, operation, **arguments)
+
+    migrating("rename", attribute="note.summary", to="teaser")
+    other = "next" if into else "main"
+    commit(api, {"content/notes/new.yaml": "title: New\nsummary: s\n"}, other)
+    put(api, "notes/two", into, summary="Longer")
+    if not into:
+        git(api.root, "commit", "-qam", "ours")
+    made = merge(api, into)
+    assert made.status == 200, made.data
+    assert made.data["migrations"] == [applied("0001-rename-teaser", 2)]
+    target = into or "main"
+    assert git(api.root, "show", f"{target}:content/notes/new.yaml") == "title: New\nteaser: s\n"
+    assert '"teaser": "Longer"' in git(api.root, "show", f"{target}:content/notes/two.json")
+    assert "teaser: Short" in git(api.root, "show", f"{target}:content/notes/one.md")
+    assert git(api.root, "status", "--porcelain") == ""
+    if not into:
+        assert "Bifolio-Document: note/new" in git(api.root, "log", "-1", "--format=%B")
+
+
+def test_two_branches_with_migrations_of_the_same_number(api: Api) -> None:
+    put(api, "notes/two", "next", summary="Theirs")
+    on_branch(api, "rename", attribute="note.number", to="count")
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    commit(api, {"content/notes/new.yaml": "title: New\nteaser: s\nnumber: '9'\n"}, "main")
+    made = merge(api)
+    assert made.status == 200, made.data
+    assert made.data["migrations"] == [applied("0001-rename-count", 2), applied("0001-rename-teaser", 2)]
+    assert api.read("content/notes/new.yaml") == "title: New\nteaser: s\ncount: '9'\n"
+    assert api.get("/api/notes/two").data["teaser"] == "Theirs"
+    assert api.get("/api/notes/one").data["count"] == "1"
+    assert lacking(api.root) == []
+
+
+def test_two_branches_with_migrations_of_the_same_name(api: Api) -> None:
+    on_branch(api, "rename", attribute="author.name", to="label")
+    on_main(api, "rename", attribute="note.number", to="label")
+    made = merge(api)
+    assert made.status == 200, made.data
+    kept = sorted(path.name for path in (api.root / "migrations").iterdir())
+    assert kept == ["0001-rename-label.yaml", "0002-rename-label.yaml"]
+    assert "note.number" in api.read("migrations/0001-rename-label.yaml")
+    assert api.get("/api/authors/ann").data["label"] == "Ann Lee"
+    assert api.get("/api/notes/one").data["label"] == "1"
+
+
+# --- git ------------------------------------------------------------------------------------------
+
+
+def test_check_and_apply_after_a_merge_with_git(api: Api) -> None:
+    commit(api, {"content/notes/new.yaml": "title: New\nsummary: s\n"})
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    git(api.root, "merge", "-q", "-m", "merged", "next")
+    message = "the document lacks the migration 0001-rename-teaser"
+    assert lacking(api.root) == [("content/notes/new.yaml", message)]
+    assert apply(api.root).paths == ["content/notes/new.yaml"]
+    assert api.read("content/notes/new.yaml") == "title: New\nteaser: s\n"
+    assert lacking(api.root) == []
+
+
+def test_documents_that_a_merge_with_git_left_are_brought_along_by_the_next_merge(api: Api) -> None:
+    commit(api, {"content/notes/new.yaml": "title: New\nsummary: s\n"})
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    git(api.root, "checkout", "-q", "next")
+    git(api.root, "merge", "-q", "-m", "merged", "main")
+    git(api.root, "checkout", "-q", "main")
+    made = merge(api)
+    assert made.status == 200, made.data
+    assert made.data["result"] == "merge"
+    assert made.data["migrations"] == [applied("0001-rename-teaser", 1)]
+    assert api.read("content/notes/new.yaml") == "title: New\nteaser: s\n"
+    assert git(api.root, "status", "--porcelain") == ""
