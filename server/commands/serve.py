@@ -30,7 +30,7 @@ from server.jobs.job import Timing
 from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
-from server.site.configure import first_configuration
+from server.site.configure import Configuration, first_configuration
 from server.site.loading import NICENESS, Progress, cores, end_with_parent, return_large_blocks
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
@@ -100,9 +100,7 @@ def serve_command(
 ) -> None:
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
-    check_site(root)
-    configuration = first_configuration(root)  # raises SetupError if the configuration is invalid
-    _require_environment(configuration.settings)
+    configuration = _read_configuration(root)
     commit = "" if name is None else find_commit(root, name)
     # At a past commit, changes to files have no effect.
     report_to = replace(terminal, quiet=True) if commit else terminal
@@ -138,11 +136,16 @@ def serve_command(
     sys.exit(status)
 
 
-def _require_environment(settings: Settings) -> None:
-    # Raises SetupError if an environment variable or a Python package is missing.
-    check_environment(settings.webhooks, os.environ)
-    require_library(settings)
-    require_driver(settings.accounts)
+def _read_configuration(root: Path) -> Configuration:
+    """Read the configuration. Raises SetupError if it is invalid, or if it needs an environment variable or a
+    Python package that is missing.
+    """
+    check_site(root)
+    configuration = first_configuration(root)
+    check_environment(configuration.settings.webhooks, os.environ)
+    require_library(configuration.settings)
+    require_driver(configuration.settings.accounts)
+    return configuration
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
