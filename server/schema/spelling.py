@@ -40,12 +40,17 @@ class Suggestions:
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
         """Return `did you mean "title"?`, or "" if there is no similar word or no time left."""
+        near = self.nearest(word, known, likeness)
+        return f'did you mean "{near}"?' if near else ""
+
+    def nearest(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
+        """Return the most similar word, or "" as in `of`."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
         near = _nearest(word, known, likeness, began + self._left)
         self._left -= time.thread_time() - began
-        return f'did you mean "{near}"?' if near else ""
+        return near
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:

@@ -1,6 +1,7 @@
 """Check of links in prose to missing files, media files and headings.
 
-Page addresses, such as `/articles/fog`, are not checked: only the front end knows them.
+A link to the address of a page, such as `/articles/fog`, is a problem only if all such addresses belong to
+documents according to the setting `urls`: the front end may have other pages.
 """
 
 import os
@@ -20,8 +21,10 @@ from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS
 from server.problems import Problem
 from server.schema.spelling import Suggestions
+from server.site.aliases import normalized
 from server.site.check.audit import Audit
 from server.site.check.page import Page, read_prose
+from server.site.check.page_links import PageLinks
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
@@ -41,6 +44,7 @@ class LinkTargets:
         self._suggestions = Suggestions()
         self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._exist: dict[str, bool] = {}
+        self.pages = PageLinks(audit, self._suggestions)
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
         """Return what is wrong with a link and how to fix it, or None if it is fine or unknown."""
@@ -60,7 +64,8 @@ class LinkTargets:
         target = unquote(path.partition("?")[0])
         found = self.path_of(page.path, target) if target else page.path
         if found is None:
-            return None
+            fault = self.pages.fault_of(page.path, target) if target.startswith("/") else None
+            return (f"{what} {fault[0]}", fault[1]) if fault else None
         if target and not self.exists(found) and not self.exists(_below_page(page.path, target)):
             return f"{what} leads to {found}, which does not exist", self._fix_of_path(page, target, found)
         if fragment and not self._has_anchor(page, found, unquote(fragment)):
@@ -72,10 +77,14 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which a link in a file leads, or None for the address of a page."""
+        """Return the path of the file to which a link in a file leads, also for the address of a document's
+        page, or None for another address.
+        """
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
-        if target.startswith("/") or target.endswith("/"):
+        if target.startswith("/"):
+            return self.pages.path_of(path, target)
+        if target.endswith("/"):
             return None
         is_file = target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)
         return normpath(join(dirname(path), target)) if is_file else None
@@ -192,12 +201,13 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a lost file or heading.
+    """Return whether a link leads to a lost file, heading or address.
 
-    `gone` maps files to lost anchors, or to None.
+    `gone` maps files to lost anchors, or to None. It maps the addresses of pages to None.
     """
     target, _, fragment = link.target.partition("#")
-    path = targets.path_of(page.path, unquote(target.partition("?")[0])) or page.path
+    target = unquote(target.partition("?")[0])
+    path = targets.path_of(page.path, target) or (normalized(target) if target.startswith("/") else page.path)
     if path not in gone:
         return False
     anchors = gone[path]

@@ -28,7 +28,12 @@ SITE: dict[str, str | bytes] = {
         },
     ),
     **component("shared.coded", {"code": {**STRING, "unique": True}}),
-    "site.yaml": SETTINGS,
+    **collection(
+        "tag", {"name": STRING, "slug": STRING, "aliases": {"type": "array"}, "text": {"type": "richtext"}}
+    ),
+    "site.yaml": SETTINGS + "urls: {tag: 'https://example.org/tags/{slug}'}\n",
+    "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Arch\n",
+    "content/tags/2.yaml": "text: '[x](/tags/Br%C3%BCcke#arch) [y](/tags/bridges/)'\n",
     "content/pages/a.md": page("# First\n\n## Second\n\n[b](b.md#b) [map](/uploads/sea%20map.txt)"),
     "content/pages/a.fr.md": page("# Un"),
     "content/pages/b.md": page("# B", "documentId: bee"),
@@ -52,6 +57,12 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
     "a heading that stays": {"content/pages/a.md": page("# New\n\n## Second")},
     "media that a link needs": {"content/uploads/sea map.txt": None},
     "media that an attribute needs": {"content/uploads/other.txt": None},
+    "a deleted page": {"content/tags/1.md": None},
+    "another address": {"content/tags/1.md": "---\nslug: arch\naliases: [/tags/bridges]\n---\n\n# Arch\n"},
+    "no alias": {"content/tags/1.md": "---\nslug: Brücke\n---\n\n# Arch\n"},
+    "a heading of a page": {
+        "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Span\n"
+    },
     "a value twice": {"content/notes/k.yaml": "slug: n\n"},
     "a value of a component twice": {"content/notes/k.yaml": "part: {code: x}\n"},
     "no default locale": {
