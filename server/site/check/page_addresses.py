@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from posixpath import basename, normpath
+from typing import Any
 from urllib.parse import unquote
 
 from server.config.model import Settings
 from server.config.publishing import EVERY_LOCALE, split_field
-from server.documents.addresses import address_of, names_in, origin_of, path_of, pattern_of
+from server.documents.addresses import address_of, fill, names_in, origin_of, path_of, pattern_of
 from server.documents.document import PUBLISHED, Document, column_of
 from server.documents.ids import id_of_name
 from server.documents.path_rules import Layout
@@ -28,12 +29,14 @@ class Pages:
 
     - `path` matches the decoded paths. The group for the placeholder `key` finds documents; without `key`,
       all documents of the type must be compared.
+    - `start` is the decoded path up to the first placeholder.
     - `is_exclusive`: whether only pages of documents have such addresses. `/{slug}` is not exclusive.
     """
 
     type: Type
     origin: str
     path: re.Pattern[str]
+    start: str
     key: str
     is_exclusive: bool
 
@@ -61,6 +64,24 @@ class PageAddresses:
 
     def url(self, document: Document) -> str | None:
         return address_of(document, self._settings, self._layout)
+
+    def renamed(self, document: Document, path: str) -> str | None:
+        """Return the path of a document's page after the document's file was renamed to `path`."""
+        before, after = self._layout.claim(document.path), self._layout.claim(path)
+        pattern = pattern_of(document.type, document.locale, self._settings)
+        if before is None or after is None or pattern is None:
+            return None
+        row, is_own = document.read_row(), before.document_id != document.document_id
+
+        def value(name: str) -> Any:
+            if name == "name":
+                return after.name
+            if name == "documentId" and not is_own:
+                return after.document_id
+            return row[document.type.position[name]]
+
+        url = fill(pattern, value)
+        return path_of(url) if url else None
 
     def address(self, document: Document) -> str | None:
         """Return the path of a document's page, or None if the document has no page."""
@@ -148,7 +169,8 @@ def _pages(type_: Type, pattern: str, locales: tuple[str, ...]) -> Pages:
         parts += [f"({group}{_values_in(name, locales)})", re.escape(unquote(literal))]
     segments = (segment for segment in path.split("/") if segment and not names_in(segment))
     is_exclusive = any(segment not in locales for segment in segments)
-    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), key, is_exclusive)
+    start = unquote(literals[0])
+    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), start, key, is_exclusive)
 
 
 def _values_in(placeholder: str, locales: tuple[str, ...]) -> str:
