@@ -10,11 +10,12 @@ from urllib.parse import quote, unquote
 from server.documents.addresses import origin_of, path_of
 from server.documents.document import PUBLISHED, Document, column_of
 from server.formats.tree import SyntaxProblem
-from server.index.dangling import dangling, exists
+from server.index.dangling import MEDIA, dangling, exists, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
 from server.site.aliases import source_of_address
+from server.site.check.alternative_texts import undescribed_images
 from server.site.check.audit import Audit, is_upload
 from server.site.check.branch_changes import BranchChanges, files_that_contain
 from server.site.check.document_rules import find_in_documents
@@ -32,6 +33,7 @@ from server.site.check.survey import (
 from server.site.check.unclaimed import find_unclaimed, find_untranslated
 from server.site.problems import find_contested
 from server.site.site import Site
+from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.read import parse
 
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
@@ -152,12 +154,24 @@ def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iter
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
     yield from dangling(joined, audit.parsed, documents, removed)
+    if audit.settings.level_of("missing-alt") != "off":
+        yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":
         targets = LinkTargets(audit)
         for document in documents:
             page = page_of(audit, document.path)
             if page is not None:
                 yield from broken_links(page, targets, gone)
+
+
+def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
+    """Yield the uses of changed images, or of images whose descriptions have changed, that lack a text."""
+    paths = (path.removesuffix(SIDECAR_SUFFIX) for path in changes.paths if is_upload(path))
+    keys = {key for path in paths if (key := media_key(path))}
+    for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
+        page = page_of(audit, document.path)
+        if page is not None:
+            yield from undescribed_images(page, document, audit.snapshot, keys)
 
 
 def _last_in_address(audit: Audit, path: str) -> str:

@@ -40,7 +40,7 @@ class LinkTargets:
     """Cached lookup of files, media files and anchors to which links can lead, for one state of a site."""
 
     def __init__(self, audit: Audit) -> None:
-        self._audit = audit
+        self.audit = audit
         self._suggestions = Suggestions()
         self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._exist: dict[str, bool] = {}
@@ -97,13 +97,13 @@ class LinkTargets:
 
     def _look_up(self, path: str) -> bool:
         key = compose(upload_path(path) or "")
-        if key and (key in self._audit.snapshot.media or self._is_variant(key)):
+        if key and (key in self.audit.snapshot.media or self._is_variant(key)):
             return True
-        return path in self._audit.files or os.path.lexists(self._audit.root / path)
+        return path in self.audit.files or os.path.lexists(self.audit.root / path)
 
     def _is_variant(self, key: str) -> bool:
         of_picture = format_of(key)
-        return of_picture is not None and of_picture[1] in self._audit.snapshot.media
+        return of_picture is not None and of_picture[1] in self.audit.snapshot.media
 
     # --- anchors ----------------------------------------------------------------------------------
 
@@ -123,10 +123,10 @@ class LinkTargets:
             return page.anchors, page.names
         if path not in self._anchors:
             try:
-                text = self._audit.text(path)
+                text = self.audit.text(path)
             except (OSError, SyntaxProblem):
                 text = ""
-            other = page_of(self._audit, path, text)
+            other = page_of(self.audit, path, text)
             anchors = other.anchors if other else read_prose(text, 1).anchors
             self._anchors[path] = anchors, names_in(text)
         return self._anchors[path]
@@ -136,7 +136,7 @@ class LinkTargets:
     @cached_property
     def _paths_by_name(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self._audit.files:
+        for path in self.audit.files:
             found[basename(path)].append(path)
         return found
 
@@ -153,7 +153,7 @@ class LinkTargets:
     @cached_property
     def _siblings(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self._audit.files:
+        for path in self.audit.files:
             found[dirname(path)].append(path)
         return found
 
