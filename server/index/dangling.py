@@ -168,6 +168,7 @@ class _Targets:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._titles: dict[str, dict[str, str]] = {}
+        self._similar: dict[Key, str] = {}
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
@@ -190,9 +191,15 @@ class _Targets:
             if suggestion
             else self._split_targets(attribute, uid, document_id)
         )
-        ids = (key[0] for key in self._snapshot.tables[uid].versions)
-        fix = fix or self._suggestions.of(document_id, ids)
+        fix = fix or self._similar_id(uid, document_id)
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
+
+    def _similar_id(self, uid: str, document_id: str) -> str:
+        # Many documents may refer to a document that was removed.
+        if (uid, document_id) not in self._similar:
+            ids = (key[0] for key in self._snapshot.tables[uid].versions)
+            self._similar[uid, document_id] = self._suggestions.of(document_id, ids)
+        return self._similar[uid, document_id]
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
         """Suggest a list if `text` contains several targets. Otherwise, return ""."""

@@ -46,12 +46,12 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = join_users(audit)
-    near = _near(audit, changes)
+    near, targets = _near(audit, changes), LinkTargets(audit)
     found = dict.fromkeys(p for p in site.problems_in_files if p.path in changes.paths)
     found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
     found.update(dict.fromkeys(_find_dangling(audit, joined, changes)))
-    found.update(dict.fromkeys(find_in_documents(audit, changes.paths)))
-    found.update(dict.fromkeys(_find_caused(audit, joined, changes)))
+    found.update(dict.fromkeys(find_in_documents(audit, changes.paths, targets)))
+    found.update(dict.fromkeys(_find_caused(audit, joined, changes, targets)))
     survey = report_on(audit, found)
     files = sum(path in audit.files for path in changes.paths)
     return Survey(
@@ -143,7 +143,9 @@ def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> It
     yield from dangling(joined, audit.parsed, [*changed, *broken])
 
 
-def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
+def _find_caused(
+    audit: Audit, joined: Snapshot, changes: BranchChanges, targets: LinkTargets
+) -> Iterator[Problem]:
     """Yield broken relations and links in unchanged documents to what the changes have removed."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
     gone = _gone_targets(audit, changes)
@@ -157,7 +159,6 @@ def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iter
     if audit.settings.level_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":
-        targets = LinkTargets(audit)
         for document in documents:
             page = page_of(audit, document.path)
             if page is not None:

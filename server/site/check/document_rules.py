@@ -167,10 +167,12 @@ DOCUMENT_RULES: tuple[_Rule, ...] = (
 )
 
 
-def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Iterator[Problem]:
+def find_in_documents(
+    audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
+) -> Iterator[Problem]:
     """Yield the problems in all documents, or in the documents at `paths`, according to these rules."""
     rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule.name) != "off"]
-    targets = LinkTargets(audit)
+    targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
         if paths is None or path in paths:
             yield from _find_in_document(audit, document, targets, rules)

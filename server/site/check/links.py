@@ -44,6 +44,7 @@ class LinkTargets:
         self._suggestions = Suggestions()
         self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._exist: dict[str, bool] = {}
+        self._fixes: dict[tuple[str, str, str], str] = {}
         self.pages = PageLinks(audit, self._suggestions)
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
@@ -141,6 +142,12 @@ class LinkTargets:
         return found
 
     def _fix_of_path(self, page: Page, target: str, path: str) -> str:
+        place = dirname(page.path), target, path
+        if place not in self._fixes:
+            self._fixes[place] = self._find_fix(page, target, path)
+        return self._fixes[place]
+
+    def _find_fix(self, page: Page, target: str, path: str) -> str:
         same = self._paths_by_name.get(basename(path), [])
         if len(same) == 1 and not target.startswith(MEDIA_PREFIX):
             return f'did you mean "{relpath(same[0], dirname(page.path))}"?'
