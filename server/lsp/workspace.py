@@ -166,15 +166,14 @@ class Workspace:
             self._publish_broken(error)
             return False
         self._site = site
-        overlay = self._overlay_of_now()
-        self._titles.warm(overlay.snapshot)  # The first completion should not have to read them.
-        self._overlay = overlay
+        self._overlay = self._overlay_of_now()
         gc.freeze()  # Later collections then skip the site, which would take 50 ms.
         with self._changed:
             for path in self.opened:
                 self._text_due[path] = 0.0
             self._site_due = time.monotonic() + SITE_DELAY_S
         self._check_texts()
+        self._titles.warm(self._overlay.snapshot)  # The first completion should not have to read them.
         self._runner = Runner([Watcher(site, self._timing, self._report)])
         self._runner.start()
         return True
