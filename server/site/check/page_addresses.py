@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from posixpath import basename, normpath
+from posixpath import normpath
 from typing import Any
 from urllib.parse import unquote
 
 from server.config.model import Settings
-from server.config.publishing import EVERY_LOCALE, split_field
+from server.config.publishing import EVERY_LOCALE, KEEPS_SLASHES, split_field
 from server.documents.addresses import address_of, fill, names_in, origin_of, path_of, pattern_of
 from server.documents.document import PUBLISHED, Document, column_of
 from server.documents.ids import id_of_name
@@ -63,7 +63,8 @@ class PageAddresses:
                     yield _pages(type_, pattern, locales.available)
 
     def url(self, document: Document) -> str | None:
-        return address_of(document, self._settings, self._layout)
+        pattern = pattern_of(document.type, document.locale, self._settings)
+        return address_of(document, pattern, self._layout) if pattern else None
 
     def renamed(self, document: Document, path: str) -> str | None:
         """Return the path of a document's page after the document's file was renamed to `path`."""
@@ -146,7 +147,7 @@ class PageAddresses:
             found: dict[str, list[Document]] = defaultdict(list)
             for document, value in zip(documents, self._values_of(documents, type_, name), strict=True):
                 if value not in (None, ""):
-                    found[str(value)].append(document)
+                    found[str(value).strip("/")].append(document)
             self._values[type_.uid, name] = found
         return self._values[type_.uid, name]
 
@@ -161,12 +162,15 @@ def _pages(type_: Type, pattern: str, locales: tuple[str, ...]) -> Pages:
     path = normpath("/" + path_of(pattern).lstrip("/"))
     texts = _PLACEHOLDER.split(path)
     literals, placeholders = texts[::2], texts[1::2]
-    whole = (name for name in placeholders if not split_field(name)[1] and name != "locale")
-    key = next(whole, "")
+    whole = (split_field(each)[0] for each in placeholders if not split_field(each)[1])
+    key = next((name for name in whole if name != "locale"), "")
     parts = [re.escape(unquote(literals[0]))]
-    for i, (name, literal) in enumerate(zip(placeholders, literals[1:], strict=True)):
-        group = "?P<key>" if name == key and key not in placeholders[:i] else "?:"
-        parts += [f"({group}{_values_in(name, locales)})", re.escape(unquote(literal))]
+    has_key = False
+    for each, literal in zip(placeholders, literals[1:], strict=True):
+        is_key = not has_key and split_field(each) == (key, "")
+        has_key |= is_key
+        group = "?P<key>" if is_key else "?:"
+        parts += [f"({group}{_values_in(each, locales)})", re.escape(unquote(literal))]
     segments = (segment for segment in path.split("/") if segment and not names_in(segment))
     is_exclusive = any(segment not in locales for segment in segments)
     start = unquote(literals[0])
@@ -179,9 +183,4 @@ def _values_in(placeholder: str, locales: tuple[str, ...]) -> str:
         return r"\d+"
     if name == "locale":
         return "|".join(map(re.escape, locales))
-    return ".+" if name == "name" else "[^/]+"
-
-
-def last_segment(address: str) -> str:
-    """Return the last segment of the path in an address, decoded."""
-    return unquote(basename(address.partition("?")[0].rstrip("/")))
+    return ".+" if name == "name" or placeholder.startswith(KEEPS_SLASHES) else "[^/]+"

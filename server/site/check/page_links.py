@@ -87,9 +87,9 @@ def _aliases_in(audit: Audit, path: str) -> Iterator[str]:
 
 def aliases_of(document: Document, text: str, audit: Audit) -> Iterator[str]:
     """Yield the aliases in the text of a document's file, in the form of `normalized`."""
-    url = audit.addresses.url(document) or ""
+    url, from_root = audit.addresses.url(document) or "", audit.settings.redirects.aliases_from_root
     for alias, _ in read_aliases(document.path, text.encode(errors="replace")):
         try:
-            yield source_of(alias, url)[1]
+            yield source_of(alias, url, from_root=from_root)[1]
         except ValueError:
             continue

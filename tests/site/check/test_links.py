@@ -179,12 +179,15 @@ urls:
   guide: {en: "https://docs.example.org/{name}/", fr: "https://docs.example.org/fr/{name}/"}
   entry: https://example.org/{day.year}/{day.month}/{slug}
   about: https://example.org/who/we-are
+  area: https://example.org/areas/{+path}
 """,
     "content/posts/1.md": page("## Bell", "slug: fog at sea", "aliases: [/old/fog, mist]"),
     "content/posts/2.draft.md": "---\ntitle: Draft\nslug: soon\n---\n",
     "content/guides/start/one.md": "---\ntitle: One\n---\n\n# One\n",
     "content/guides/start/one.fr.md": "---\ntitle: Un\n---\n\n# Un\n",
     "content/entrys/e.yaml": "day: 2026-03-01\nslug: e\n",
+    **collection("area", {"path": STRING}),
+    "content/areas/1.yaml": "path: /north/sea/\n",
     "content/about.yaml": "title: Us\n",
 }
 # A link in a note, which has no page itself, and what is wrong with it.
@@ -218,6 +221,8 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "a date": ("/2026/03/e", ""),
     "another date, which may belong to the front end": ("/2026/04/e", ""),
     "a single type": ("/who/we-are", ""),
+    "a value with slashes": ("/areas/north/sea/", ""),
+    "another value with slashes": ("/areas/north/lake", "/areas/north/lake, but no area has this address."),
     "a folder outside of the site": ("/../../etc/passwd", ""),
 }  # fmt: skip
 
