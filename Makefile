@@ -36,7 +36,8 @@ test-quick: .venv/.ready-dev ## Run the quick tests of one package: make test-qu
 test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a running server
 	$(BIN)/python -m tests.clients.run
 	$(BIN)/python -m tests.clients.examples
-	$(BIN)/pytest tests/clients/source_maps/compare.py tests/clients/generated.py tests/clients/published.py
+	$(BIN)/pytest tests/clients/source_maps/compare.py tests/clients/generated.py tests/clients/published.py \
+		tests/clients/vscode_extension.py
 
 torture: .venv/.ready-dev ## Inject faults under load for 30 minutes (T=60, SEED=n), then report which guarantees held
 	$(BIN)/python -m tests.torture --minutes $(T) $(if $(SEED),--seed $(SEED))

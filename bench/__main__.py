@@ -98,6 +98,10 @@ CHOICES = (
 BEGAN = time.perf_counter()
 
 
+# Measured processes would compile all modules otherwise, which takes longer than a start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def main() -> None:
     """Run the measurements that the command line selects."""
     parser = argparse.ArgumentParser(

@@ -22,12 +22,13 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
     """Return the public URL of a document, or None if a value is missing. `pattern` is from `pattern_of`."""
+    row = document.read_row()
 
     def value(name: str) -> Any:
         if name == "name":
             claim = layout.claim(document.path)
             return claim.name if claim else None
-        return document.get(name)
+        return row[document.type.position[name]]
 
     return fill(pattern, value)
 

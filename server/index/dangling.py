@@ -35,7 +35,7 @@ def dangling(
     for document in _all(snapshot) if documents is None else documents:
         missing = [
             (attribute, path, target)
-            for attribute, path, target in _targets(
+            for attribute, path, target in targets_in(
                 snapshot.schema, document.type, document.read_row()[VALUES], ()
             )
             if not exists(snapshot, key_of(attribute, target))
@@ -88,9 +88,10 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
     return published is not None and published.path == draft.path
 
 
-def _targets(
+def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
+    """Yield each target in a document's values, with its attribute and the attribute's path."""
     for i, attribute in schema.referring[type_.uid]:
         value = values[i]
         if not value:
@@ -100,7 +101,7 @@ def _targets(
             for target in value:
                 yield attribute, at, target
         for inner, component in components_at(attribute, value, at):
-            yield from _targets(schema, component.type, component.values, inner)
+            yield from targets_in(schema, component.type, component.values, inner)
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
@@ -108,14 +109,18 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
     missing.
     """
     for document in _all(snapshot):
-        for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
+        for attribute, _, target in targets_in(
+            snapshot.schema, document.type, document.read_row()[VALUES], ()
+        ):
             yield key_of(attribute, target)
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
     """Yield the documents that refer to users or roles. A document may be yielded more than once."""
     for document in _all(snapshot):
-        for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
+        for attribute, _, target in targets_in(
+            snapshot.schema, document.type, document.read_row()[VALUES], ()
+        ):
             uid = target[0] if isinstance(target, tuple) else attribute.target
             if attribute.type == "relation" and uid in ACCOUNT_UIDS:
                 yield document
@@ -152,7 +157,7 @@ def keep_dangling(
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
     for document in _all(snapshot):
-        targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
+        targets = targets_in(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(key_of(attribute, target) in keys for attribute, _, target in targets):
             yield document
 
@@ -163,6 +168,7 @@ class _Targets:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._titles: dict[str, dict[str, str]] = {}
+        self._similar: dict[Key, str] = {}
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
@@ -185,9 +191,15 @@ class _Targets:
             if suggestion
             else self._split_targets(attribute, uid, document_id)
         )
-        ids = (key[0] for key in self._snapshot.tables[uid].versions)
-        fix = fix or self._suggestions.of(document_id, ids)
+        fix = fix or self._similar_id(uid, document_id)
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
+
+    def _similar_id(self, uid: str, document_id: str) -> str:
+        # Many documents may refer to a document that was removed.
+        if (uid, document_id) not in self._similar:
+            ids = (key[0] for key in self._snapshot.tables[uid].versions)
+            self._similar[uid, document_id] = self._suggestions.of(document_id, ids)
+        return self._similar[uid, document_id]
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
         """Suggest a list if `text` contains several targets. Otherwise, return ""."""

@@ -1,9 +1,11 @@
 """Completion of keys and values in document files."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from server.documents.document import Document
@@ -74,7 +76,7 @@ def _whole_document(view: View, source: Source) -> Json:
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Completion:
     """Completion at one cursor."""
 
@@ -82,7 +84,11 @@ class _Completion:
     source: Source
     cursor: Cursor
 
-    @property
+    @cached_property
+    def _uri(self) -> str:
+        return self.view.uri(self.source.path)
+
+    @cached_property
     def _insert(self) -> Insertion:
         return Insertion(self.source.text, self.cursor, self.view.client.snippets)
 
@@ -240,8 +246,8 @@ class _Completion:
 
     def _documents(self, uids: Iterable[str], before: str, *, with_type: bool) -> Json:
         query, taken = self.cursor.prefix.strip().casefold(), self._taken()
-        titles = {uid: self.view.titles.of(self.view.snapshot, uid) for uid in uids}
-        found = _best(((uid, entry) for uid, of_type in titles.items() for entry in of_type.values()), query)
+        titles = {uid: self.view.titles.of(self.view.snapshot, uid).values() for uid in uids}
+        found = _best(titles, query)
         items = []
         for order, (uid, entry) in enumerate(found):
             document_id, title = entry.document_id, entry.title
@@ -264,7 +270,7 @@ class _Completion:
 
     def _data(self, key: Key) -> Json:
         return {
-            "uri": self.view.uri(self.source.path),
+            "uri": self._uri,
             "key": list(key),
             "locale": self.source.claim.locale,
         }
@@ -312,24 +318,14 @@ class _Completion:
         return _listed(self.source, items, is_incomplete=len(found) > MAX_ITEMS)
 
 
-def _best(entries: Iterable[tuple[str, Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return the best matches of entries sorted by id: ids first, then beginnings of words."""
-    first: list[tuple[str, Entry]] = []
-    words: list[tuple[str, Entry]] = []
-    others: list[tuple[str, Entry]] = []
-    for one in entries:
-        folded = one[1].folded
-        if query not in folded:
-            continue
-        if folded.startswith(query):
-            first.append(one)
-            if len(first) >= MAX_ITEMS:
-                break
-        elif len(words) < MAX_ITEMS and f" {query}" in folded:
-            words.append(one)
-        elif len(others) < MAX_ITEMS:
-            others.append(one)
-    return [*first, *words, *others][:MAX_ITEMS]
+def _best(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
+    """Return the best matches of entries sorted by id, by uid: ids first, then beginnings of words."""
+    matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
+    word = f" {query}"
+    first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)
+    words = islice((one for one in matching if word in one[1].folded), MAX_ITEMS)
+    chosen = dict.fromkeys((*first, *words))
+    return list(islice(dict.fromkeys((*chosen, *islice(matching, MAX_ITEMS))), MAX_ITEMS))
 
 
 def _is_allowed(attribute: Attribute, name: str) -> bool:

@@ -3,12 +3,12 @@
 from server.lsp.configuration import hover_configuration
 from server.lsp.describe import describe_key, describe_target, describe_type
 from server.lsp.flow import Node
-from server.lsp.markdown import destination_of, links_in
+from server.lsp.markdown import destination_of, link_at
+from server.lsp.navigation import key_of_link
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
 from server.site.configure import is_configuration
-from server.storage.media import media_key
 
 
 def hover(view: View, path: str, params: Json) -> Json | None:
@@ -24,10 +24,8 @@ def hover(view: View, path: str, params: Json) -> Json | None:
         in_value = node.value is not None and node.value[0] <= index <= node.value[1]
         text = _describe(view, source, node, in_value=in_value)
         return _shown(source.text, text, node.value if in_value and node.value else node.key)
-    for link in links_in(source.text, path):
-        if link.span[0] <= index <= link.span[1]:
-            return _shown(source.text, _describe_link(view, path, link.destination), link.span)
-    return None
+    link = link_at(source.text, path, index)
+    return _shown(source.text, _describe_link(view, path, link.destination), link.span) if link else None
 
 
 def _describe(view: View, source: Source, node: Node, *, in_value: bool) -> str:
@@ -44,15 +42,9 @@ def _describe(view: View, source: Source, node: Node, *, in_value: bool) -> str:
 
 
 def _describe_link(view: View, path: str, link: str) -> str:
-    found = destination_of(view, path, link)
-    if found is None:
-        return ""
-    if key := media_key(found[0]):
-        return describe_target(view, ("media", key))
-    other = view.source(found[0])
-    return (
-        describe_target(view, (other.claim.type.uid, other.document_id), other.claim.locale) if other else ""
-    )
+    key, found = key_of_link(view, path, link), destination_of(view, path, link)
+    other = view.layout.claim(found[0]) if found else None
+    return describe_target(view, key, other.locale if other else "") if key else ""
 
 
 def _shown(text: Text, markdown: str, span: Span) -> Json | None:

@@ -2,17 +2,18 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from server.formats.json import json_text
 from server.formats.tree import Plain, is_null, typed
 from server.lsp.keys import Cursor
-from server.lsp.positions import Text
+from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 
 _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Insertion:
     """Writer of keys and values at a cursor. `snippets`: whether the editor supports snippets."""
 
@@ -45,12 +46,19 @@ class Insertion:
         elif after:
             new = re.sub(r"([\\$}])", r"\\\1", new)
         found: Json = {
-            "textEdit": {"range": self.text.range(span), "newText": new + after},
+            "textEdit": {"range": self._range(span), "newText": new + after},
             "insertTextMode": 1,
         }
         if after and self.snippets:
             found["insertTextFormat"] = 2
         return found
+
+    def _range(self, span: Span) -> Json:
+        return self._cursor_range if span == self.cursor.span else self.text.range(span)
+
+    @cached_property
+    def _cursor_range(self) -> Json:
+        return self.text.range(self.cursor.span)
 
     def value(self, new: str, before: str = "") -> Json:
         """Return the edit that inserts a value."""

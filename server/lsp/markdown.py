@@ -4,8 +4,10 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import quote, unquote
 
+from server.documents.document import Document
 from server.documents.path_rules import ENDINGS, MARKDOWN
 from server.index.dangling import MEDIA
 from server.lsp.keys import region_of
@@ -13,9 +15,11 @@ from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
 from server.paths import UPLOADS
+from server.site.check.page_addresses import Pages
 from server.storage.media import mime_type
 
 MAX_ITEMS = 100
+MAX_CANDIDATES = 500
 _TEXT = r"(!?)\[(?:[^\[\]\n]|\[[^\]\n]*\])*\]"  # text of a link, or of an image after !
 _LINK = re.compile(
     _TEXT + r"""\(\s*<?([^\s()<>"']+)|^ {0,3}\[[^\]\n]+\]:\s*<?([^\s>]+)|\b(?:src|href)=["']([^"'\s]+)""",
@@ -98,7 +102,9 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor of a link's destination, or None if it is not a file of the site."""
+    """Return the path and anchor of a link's destination, or None if it is not a file of the site. For the
+    address of a page, the path is that of the document.
+    """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:|//", plain):
@@ -108,11 +114,27 @@ def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
     if plain.startswith(_MEDIA_PREFIX):
         found = f"{UPLOADS}/{plain.removeprefix(_MEDIA_PREFIX)}"
     elif plain.startswith("/"):
+        if (page := document_at(view, path, target)) is not None:
+            return page.path, anchor
         found = plain.strip("/")
     else:
         found = posixpath.normpath(posixpath.join(posixpath.dirname(path), plain))
     file = _existing(view, found)
     return (file, anchor) if file else None
+
+
+def document_at(view: View, path: str, target: str) -> Document | None:
+    """Return the document to whose page a link in the file at `path` leads. `target` is without an anchor."""
+    addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
+    if not addresses.pages or not target.startswith("/"):
+        return None
+    origin = addresses.origin(source) if source else ""
+    return addresses.document_at(target.partition("?")[0], origin)
+
+
+def link_at(text: Text, path: str, index: int) -> Link | None:
+    """Return the link at an index of a Markdown text."""
+    return next((link for link in links_in(text, path) if link.span[0] <= index <= link.span[1]), None)
 
 
 def _existing(view: View, path: str) -> str:
@@ -149,8 +171,11 @@ def complete_link(view: View, source: Source, index: int) -> Json:
     start = index - len(typed)
     if "#" in typed:
         return _complete_anchor(view, source, typed, (start, index))
-    items = [] if found[1] == "!" else list(_documents(view, source, typed.casefold()))
-    items += _files(view, source, typed.casefold(), only_pictures=found[1] == "!")
+    is_picture = found[1] == "!"
+    by_address = typed.startswith("/") and view.overlay.audit.addresses.pages
+    documents = _pages if by_address else _documents
+    items = [] if is_picture else list(documents(view, source, unquote(typed).casefold()))
+    items += _files(view, source, typed.casefold(), only_pictures=is_picture)
     end = index + len(re.match(r"[^\s()<>\"']*", text.value[index : index + 200])[0])  # type: ignore[index]
     range_ = text.range((start, end))
     made = [
@@ -193,21 +218,54 @@ def _documents(view: View, source: Source, query: str) -> Iterator[Json]:
             if document is None or document.path == source.path:
                 continue
             link = quote(posixpath.relpath(document.path, posixpath.dirname(source.path)))
-            yield {
-                "label": link,
-                "kind": _REFERENCE,
-                "detail": entry.title,
-                "filterText": f"{link} {entry.title}",
-                "data": {
-                    "uri": view.uri(source.path),
-                    "key": [type_.uid, document_id],
-                    "locale": source.claim.locale,
-                },
-                "new": link,
-            }
+            yield _document_item(view, source, link, document, entry.title)
             count += 1
             if count >= MAX_ITEMS:
                 return
+
+
+def _document_item(view: View, source: Source, link: str, document: Document, title: str) -> Json:
+    key = [document.type.uid, document.document_id]
+    return {
+        "label": link,
+        "kind": _REFERENCE,
+        "detail": title,
+        "filterText": f"{link} {title}",
+        "data": {"uri": view.uri(source.path), "key": key, "locale": document.locale},
+        "new": link,
+    }
+
+
+def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
+    """Yield the addresses of documents whose title, id or address contains the last segment of a query."""
+    folder, _, name = query.rpartition("/")
+    addresses, origin_of = view.overlay.audit.addresses, view.overlay.document(source.path)
+    origin = addresses.origin(origin_of) if origin_of else ""
+    offered: set[str] = set()
+    for pages in addresses.pages:
+        start = pages.start.casefold()
+        if origin in ("", pages.origin) and (start.startswith(folder) or folder.startswith(start)):
+            for document, title in islice(_named(view, pages, name), MAX_CANDIDATES):
+                address = addresses.address(document)
+                is_new = address is not None and address not in offered and document.path != source.path
+                if address and is_new and unquote(address).casefold().startswith(folder):
+                    offered.add(address)
+                    yield _document_item(view, source, address, document, title)
+                if len(offered) >= MAX_ITEMS:
+                    return
+
+
+def _named(view: View, pages: Pages, name: str) -> Iterator[tuple[Document, str]]:
+    """Yield the documents whose title, id or value in the address contains a text, each with its title."""
+    titles = view.titles.of(view.snapshot, pages.type.uid)
+    values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
+    for value in sorted(value for value in values if name in value.casefold()):
+        for document in values[value]:
+            yield document, titles[document.document_id].title if document.document_id in titles else ""
+    for document_id, entry in titles.items():
+        found = view.find((pages.type.uid, document_id)) if name in entry.folded else None
+        if found is not None:
+            yield found, entry.title
 
 
 def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> Iterator[Json]:

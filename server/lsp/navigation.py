@@ -1,12 +1,13 @@
 """Definitions, references, links, and search for documents by title."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from urllib.parse import unquote
 
 from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key, pointing
 from server.lsp.configuration import uid_at
 from server.lsp.keys import MAX_SCANNED_CHARS, nodes_of
-from server.lsp.markdown import anchor_span, destination_of, links_in
+from server.lsp.markdown import anchor_span, destination_of, link_at, links_in
 from server.lsp.positions import Span, Text
 from server.lsp.protocol import Json
 from server.lsp.view import Source, View
@@ -32,7 +33,7 @@ def definition(view: View, path: str, params: Json) -> list[Json]:
     index = source.text.index(params.get("position"))
     node = source.node_at(index)
     if node is None:
-        found = next((x for x in links_in(source.text, path) if x.span[0] <= index <= x.span[1]), None)
+        found = link_at(source.text, path, index)
         return _link_location(view, path, found.destination) if found else []
     if node.value and node.value[0] <= index <= node.value[1]:
         target = source.target_at(node.path)
@@ -98,7 +99,7 @@ def references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the document or media file at a position, or else the document in the file."""
+    """Return the document or media file at a position, also of a link, or else the document in the file."""
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
     source = view.source(path)
@@ -110,7 +111,20 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
         target = source.target_at(node.path)
         if target is not None:
             return target[1]
+    elif node is None and (link := link_at(source.text, path, index)):
+        return key_of_link(view, path, link.destination)
     return source.claim.type.uid, source.document_id
+
+
+def key_of_link(view: View, path: str, link: str) -> Key | None:
+    """Return the document or media file to which a link in the file at `path` leads."""
+    found = destination_of(view, path, link)
+    if found is None:
+        return None
+    if key := media_key(found[0]):
+        return MEDIA, key
+    other = view.source(found[0])
+    return (other.claim.type.uid, other.document_id) if other else None
 
 
 def _relations_to(view: View, key: Key) -> Iterator[Json]:
@@ -125,8 +139,7 @@ def _relations_to(view: View, key: Key) -> Iterator[Json]:
 def _links_to(view: View, key: Key) -> Iterator[Json]:
     """Yield the Markdown links to a document or media file."""
     versions = _paths_of(view, key)
-    stems = {path.rpartition("/")[2].partition(".")[0] for path in versions}
-    for path in sorted(_paths_with(view, stems)):
+    for path in sorted(paths_with(view, names_of(view, versions))):
         text = view.text(path)
         for link in links_in(text, path) if text else ():
             found = destination_of(view, path, link.destination)
@@ -135,7 +148,19 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
                 yield {"uri": view.uri(path), "range": text.range(link.span)}
 
 
-def _paths_with(view: View, words: Collection[str]) -> set[str]:
+def names_of(view: View, paths: Iterable[str]) -> set[str]:
+    """Return words of which a link to one of the files at `paths` contains at least one."""
+    names = set()
+    for path in paths:
+        names.add(path.rpartition("/")[2].partition(".")[0])
+        document = view.overlay.document(path)
+        address = view.overlay.audit.addresses.address(document) if document else None
+        if address and (name := address.rstrip("/").rpartition("/")[2]):
+            names |= {name, unquote(name)}
+    return names
+
+
+def paths_with(view: View, words: Collection[str]) -> set[str]:
     """Return the paths of documents with one of the words in their Markdown body."""
     found = set()
     for type_ in view.schema.content_types if words else ():

@@ -7,6 +7,8 @@ from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.index.dangling import MEDIA, Key
 from server.lsp.edits import edit_of_plan
+from server.lsp.link_renaming import with_links
+from server.lsp.markdown import link_at
 from server.lsp.navigation import key_at
 from server.lsp.positions import path_of
 from server.lsp.protocol import Json
@@ -26,6 +28,8 @@ def prepare_rename(view: View, path: str, params: Json) -> Json | None:
         return None
     index = source.text.index(params.get("position"))
     node = source.node_at(index)
+    if node is None and (link := link_at(source.text, path, index)):
+        return {"range": source.text.range(link.span), "placeholder": key[1]}
     if node is None or node.value is None:
         return None
     if source.target_at(node.path) is None and node.path not in _names(source):
@@ -61,7 +65,7 @@ def request_of(view: View, key: Key, new: str) -> Rename:
 def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
     if plan.renames and not view.client.renames_files:
         raise ValidationError(NO_FILES_MESSAGE)
-    return edit_of_plan(view.root, plan, versions)
+    return edit_of_plan(view.root, with_links(view, plan), versions)
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
@@ -82,7 +86,7 @@ def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> J
         before, after = (path.relative_to(view.root).as_posix() for path in (old, new))
         if view.layout.claim(before) is None and not before.startswith(f"{UPLOADS}/"):
             continue
-        plan = plan_rename(view.overlay, Rename(before, after))
+        plan = with_links(view, plan_rename(view.overlay, Rename(before, after)))
         others = {path: to for path, to in plan.renames.items() if path != before}
         changes += edit_of_plan(view.root, Plan(plan.texts, others), versions)["documentChanges"]
     return {"documentChanges": changes} if changes else None

@@ -46,6 +46,9 @@ from server.lsp.workspace import Workspace
 log = logging.getLogger("bifolio")
 
 SWITCH_INTERVAL_S = 0.0001  # limits how long a request waits for the thread that checks the site
+# While a request is handled, the check may not interrupt it sooner. Otherwise, both would take turns, and a
+# completion would take twice as long.
+REQUEST_SWITCH_INTERVAL_S = 0.01
 CAPABILITIES: Json = {
     "positionEncoding": "utf-16",
     "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
@@ -189,7 +192,13 @@ class Server:
             raise RequestError(METHOD_NOT_FOUND, f"{method} is not supported")
         found = self._file(params)
         view = found[0].view if found else None
-        return feature(view, found[1], params) if found and view else None
+        if found is None or view is None:
+            return None
+        sys.setswitchinterval(REQUEST_SWITCH_INTERVAL_S)
+        try:
+            return feature(view, found[1], params)
+        finally:
+            sys.setswitchinterval(SWITCH_INTERVAL_S)
 
     def _file(self, params: Json) -> tuple[Workspace, str] | None:
         document = params.get("textDocument")

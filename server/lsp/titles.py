@@ -43,7 +43,6 @@ class Titles:
             return known[1]
 
     def warm(self, snapshot: Snapshot) -> None:
-        # The first completion should not have to read them.
         for type_ in snapshot.schema.content_types:
             self.of(snapshot, type_.uid)
 

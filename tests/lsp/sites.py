@@ -32,7 +32,8 @@ tags: [fog, night]
 ## Below it
 """
 FILES = {
-    "site.yaml": "name: A\nlocales: {default: en, available: [en, fr]}\n",
+    "site.yaml": "name: A\nlocales: {default: en, available: [en, fr]}\n"
+    "urls:\n  article: https://example.org/blog/{name}\n  author: https://example.org/by/{documentId}/\n",
     **collection("author", {"name": {**STRING, "required": True}, "bio": {"type": "text"}}),
     **collection("tag", {"name": STRING}),
     **collection(

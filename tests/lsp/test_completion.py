@@ -140,6 +140,17 @@ def test_links_in_texts(root: Path) -> None:
     assert offered(root, "---\ntitle: A\n---\nPlain |\n") == {}
 
 
+def test_addresses_in_links(root: Path) -> None:
+    items = offered(root, "---\ntitle: A\n---\nSee [this](/blog/|)\n")
+    assert [*items] == ["/blog/2024/b", "/blog/a"]
+    assert items["/blog/a"]["detail"] == "First"
+    assert items["/blog/a"]["after"].endswith("See [this](/blog/a)\n")
+    assert "/by/ann/" in offered(root, "---\ntitle: A\n---\nSee [this](/moo|)\n")  # her name
+    assert [*offered(root, "---\ntitle: A\n---\nSee [this](/by/b|)\n")] == ["/by/bob/"]
+    assert [*offered(root, "---\ntitle: A\n---\nSee [this](/blog/a#|)\n")] == ["#top", "#below-it"]
+    assert "/blog/a" not in offered(root, "---\ntitle: A\n---\n![](/|)\n")
+
+
 @pytest.mark.parametrize(("path", "text", "label"), [
     ("site.yaml", "na|", "name"),
     ("site.yaml", "api:\n  |", "page_size"),

@@ -145,6 +145,33 @@ def test_links(root: Path) -> None:
     ]  # fmt: skip
 
 
+PAGES = """---
+title: New
+---
+
+See [it](/blog/a#below-it), [Ann](/by/ann/?x=1), [no](/blog/x) and [file](/content/tags/fog).
+"""
+
+
+def test_addresses_of_pages(root: Path) -> None:
+    view = view_of(root, {PATH: PAGES})
+
+    def leads_to(word: str) -> list[tuple[str, int]]:
+        return places(root, definition(view, PATH, at(word, text=PAGES)))
+
+    assert leads_to("/blog/a") == [("content/articles/a.md", 8)]
+    assert leads_to("/by/ann") == [("content/authors/ann.yaml", 0)]
+    assert leads_to("/blog/x") == []
+    assert leads_to("/content/tags") == [("content/tags/fog.yaml", 0)]
+    links = [link["target"].rpartition("/content/")[2] for link in document_links(view, PATH, {})]
+    assert links == ["articles/a.md#below-it", "authors/ann.yaml", "tags/fog.yaml"]
+    found = hover(view, PATH, at("/blog/a", text=PAGES))
+    assert found is not None
+    assert found["contents"]["value"].startswith("**First**")
+    assert (PATH, 4) in places(root, references(view, "content/authors/ann.yaml", {"position": {}}))
+    assert places(root, references(view, PATH, at("/blog/a", text=PAGES))) == [(PATH, 4)]
+
+
 def test_documents_are_found_by_title(root: Path) -> None:
     assert [one["name"] for one in documents_by_title(view_of(root), "moo")] == ["Ann Moor"]
 

@@ -54,7 +54,7 @@ def blocks(language: str) -> list[str]:
 
 def test_the_examples_of_configurations_can_be_read(tmp_path: Path) -> None:
     [settings] = map(json.loads, blocks("json"))
-    assert settings["glspc.server.command"] == "bifolio"
+    assert settings["bifolio.command"].endswith("/bifolio")
     [languages] = map(tomllib.loads, blocks("toml"))
     assert {language["language-servers"][0] for language in languages["language"]} == {"bifolio"}
     assert len(blocks("lua")) == 2

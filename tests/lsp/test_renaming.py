@@ -102,6 +102,55 @@ def test_a_rename_that_is_not_possible_is_refused(root: Path) -> None:
         rename(view_of(root, client=Client()), ARTICLE, {**AUTHOR, "newName": "x"}, {})
 
 
+LINKS = """---
+title: Links
+---
+
+[a](a.md#top) [b](2024/b) [page](/blog/a/#top) [c](/blog/c) ![](/uploads/fog.png) [ann](/by/ann/)
+
+```
+[a](a.md) in code
+```
+"""
+
+
+def test_a_rename_at_a_link_changes_all_links_outside_of_code(root: Path) -> None:
+    write(root, {"content/articles/links.md": LINKS, "content/articles/2024/other.md": "[a](../a.md)\n"})
+    view, link = view_of(root), {"position": {"line": 4, "character": 6}}
+    found = prepare_rename(view, "content/articles/links.md", link)
+    assert found is not None
+    assert (found["placeholder"], found["range"]["start"]["character"]) == ("a", 4)
+    apply_workspace_edit(rename(view, "content/articles/links.md", {**link, "newName": "2023--new"}, {}))
+    assert (root / "content/articles/2023--new.md").exists()
+    changed = LINKS.replace("[a](a.md#top)", "[a](2023--new.md#top)").replace("/blog/a/", "/blog/2023--new")
+    assert (root / "content/articles/links.md").read_text() == changed
+    assert (root / "content/articles/2024/other.md").read_text() == "[a](../2023--new.md)\n"
+
+
+@pytest.mark.parametrize(("key", "new", "changes"), [
+    ("content/uploads/fog.png.yaml", "sea/mist.png", {"/uploads/fog.png": "/uploads/sea/mist.png"}),
+    ("content/authors/ann.yaml", "anna", {"/by/ann/": "/by/anna/"}),
+    ("content/articles/2024/b.json", "2025--z", {"2024/b": "2025/z"}),
+])  # fmt: skip
+def test_links_to_what_is_renamed(root: Path, key: str, new: str, changes: dict[str, str]) -> None:
+    write(root, {"content/articles/links.md": LINKS})
+    apply_workspace_edit(rename(view_of(root), key, {"position": {}, "newName": new}, {}))
+    wanted = LINKS
+    for old, other in changes.items():
+        wanted = wanted.replace(old, other)
+    assert (root / "content/articles/links.md").read_text() == wanted
+
+
+def test_relative_links_in_a_file_that_moves(root: Path) -> None:
+    write(root, {"content/articles/links.md": LINKS})
+    old, new = (uri_of(root / f"content/articles/{name}.md") for name in ("links", "x/l"))
+    edit = will_rename(view_of(root), [{"oldUri": old, "newUri": new}], {})
+    assert edit is not None
+    apply_workspace_edit(edit)
+    changed = LINKS.replace("(a.md#top)", "(../a.md#top)").replace("(2024/b)", "(../2024/b)")
+    assert (root / "content/articles/links.md").read_text() == changed
+
+
 def test_a_file_that_is_renamed_in_the_editor_takes_its_references_along(root: Path) -> None:
     wanted = moved(root, "content/authors/ann.yaml", "content/authors/anna.yaml")
     named = {

@@ -1,8 +1,19 @@
 """Suggestions for mistyped words."""
 
-import pytest
+from difflib import SequenceMatcher
 
-from server.schema.spelling import KnownWords, Suggestions, certain_suggestion, suggestion
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.schema.spelling import (
+    MIN_SIMILARITY,
+    KnownWords,
+    Suggestions,
+    _differs_a_little,
+    certain_suggestion,
+    suggestion,
+)
 from tests.waiting import computing_less_than
 
 
@@ -69,3 +80,14 @@ def test_no_single_word_is_compared_for_ever() -> None:
     known = ["ab" * 1000 + str(number) for number in range(2000)]
     with computing_less_than(10):
         assert Suggestions().of("ba" * 1000, known) == ""
+
+
+WORDS = st.text("abc-.", min_size=1, max_size=9)
+
+
+@given(WORDS, st.lists(WORDS, max_size=20))
+def test_the_limit_of_a_similarity_rules_out_no_suggestion(word: str, known: list[str]) -> None:
+    ratios = {other: SequenceMatcher(None, other, word).ratio() for other in known}
+    near = {ratio for other, ratio in ratios.items() if _differs_a_little(word, other)}
+    found = Suggestions().nearest(word, known)
+    assert (ratios[found] if found else 0.0) == max((r for r in near if r >= MIN_SIMILARITY), default=0.0)

@@ -18,6 +18,7 @@ from server.index.snapshot import Snapshot
 from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.schema.spelling import KnownWords
+from server.site.check.page_addresses import PageAddresses
 from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
@@ -41,6 +42,10 @@ class Audit:
     @cached_property
     def layout(self) -> Layout:
         return Layout(self.snapshot.schema, self.settings)
+
+    @cached_property
+    def addresses(self) -> PageAddresses:
+        return PageAddresses(self.snapshot, self.settings, self.layout)
 
     @cached_property
     def files(self) -> frozenset[str]:
@@ -73,14 +78,15 @@ class Audit:
     @cached_property
     def broken(self) -> tuple[Document, ...]:
         """Documents from files that can't be served, each with only the values that can be read."""
-        types, broken = self.snapshot.schema.types, []
-        for path in sorted(self.claims.keys() - self.documents.keys()):
-            claim, (tree, _) = self.claims[path], self.parsed(path)
-            reading = Reading(types, path)
-            values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
-            document_id = read_own_id(tree, claim.document_id, reading)
-            broken.append(make(claim.type, document_id, values, ("", "", None), claim.locale, path))
-        return tuple(broken)
+        paths = sorted(self.claims.keys() - self.documents.keys())
+        return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
+
+    def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
+        """Return the document in a parsed file, with only the values that can be read, and no timestamps."""
+        reading = Reading(self.snapshot.schema.types, path)
+        values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
+        document_id = read_own_id(tree, claim.document_id, reading)
+        return make(claim.type, document_id, values, ("", "", None), claim.locale, path)
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:

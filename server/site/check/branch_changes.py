@@ -119,10 +119,13 @@ def changes_since(root: Path, name: str) -> BranchChanges:
     return BranchChanges(root, base, frozenset(path for path in paths if path and not path.endswith("/")))
 
 
-def files_that_contain(root: Path, words: list[str]) -> frozenset[str]:
-    """Return the paths of the tracked files that contain one of the words."""
+def files_that_contain(root: Path, words: list[str], *, untracked: bool = False) -> frozenset[str]:
+    """Return the paths of the tracked files that contain one of the words. If `untracked` is set, include
+    files that git does not track and does not ignore.
+    """
     if not words:
         return frozenset()
     patterns = [argument for word in words for argument in ("-e", word)]
-    found = git(root, "grep", "-l", "-z", "-F", "-I", "--no-color", *patterns) or ""
+    options = ("-l", "-z", "-F", "-I", "--no-color", *(("--untracked",) if untracked else ()))
+    found = git(root, "grep", *options, *patterns) or ""
     return frozenset(path for path in found.split("\0") if path)

@@ -5,17 +5,22 @@ from collections.abc import Iterator
 from posixpath import basename
 from typing import Literal
 from unicodedata import normalize
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from server.documents.addresses import origin_of, path_of
 from server.documents.document import PUBLISHED, Document, column_of
-from server.index.dangling import dangling, exists
+from server.formats.tree import SyntaxProblem
+from server.index.dangling import MEDIA, dangling, exists, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
+from server.site.aliases import source_of_address
+from server.site.check.alternative_texts import undescribed_images
 from server.site.check.audit import Audit, is_upload
 from server.site.check.branch_changes import BranchChanges, files_that_contain
 from server.site.check.document_rules import find_in_documents
 from server.site.check.links import LinkTargets, broken_links, page_of
+from server.site.check.page_links import aliases_of
 from server.site.check.survey import (
     AUDITS,
     OPTIONAL_AUDITS,
@@ -28,6 +33,8 @@ from server.site.check.survey import (
 from server.site.check.unclaimed import find_unclaimed, find_untranslated
 from server.site.problems import find_contested
 from server.site.site import Site
+from server.storage.media import SIDECAR_SUFFIX, media_key
+from server.storage.read import parse
 
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")  # Accents can be encoded in two ways.
 _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for unchanged documents
@@ -39,12 +46,12 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = join_users(audit)
-    near = _near(audit, changes)
+    near, targets = _near(audit, changes), LinkTargets(audit)
     found = dict.fromkeys(p for p in site.problems_in_files if p.path in changes.paths)
     found.update(dict.fromkeys(_find_between(audit, near, changes, translations=translations)))
     found.update(dict.fromkeys(_find_dangling(audit, joined, changes)))
-    found.update(dict.fromkeys(find_in_documents(audit, changes.paths)))
-    found.update(dict.fromkeys(_find_caused(audit, joined, changes)))
+    found.update(dict.fromkeys(find_in_documents(audit, changes.paths, targets)))
+    found.update(dict.fromkeys(_find_caused(audit, joined, changes, targets)))
     survey = report_on(audit, found)
     files = sum(path in audit.files for path in changes.paths)
     return Survey(
@@ -136,27 +143,68 @@ def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> It
     yield from dangling(joined, audit.parsed, [*changed, *broken])
 
 
-def _find_caused(audit: Audit, joined: Snapshot, changes: BranchChanges) -> Iterator[Problem]:
+def _find_caused(
+    audit: Audit, joined: Snapshot, changes: BranchChanges, targets: LinkTargets
+) -> Iterator[Problem]:
     """Yield broken relations and links in unchanged documents to what the changes have removed."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
     gone = _gone_targets(audit, changes)
     # Each spelling of a relation contains the last part of the id.
     names = {basename(path) for path in gone} | {re.split("--|/", key)[-1] for _, key in removed}
+    names |= {unquote(name) for path in gone for name in (basename(path), _last_in_address(audit, path))}
     words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
     yield from dangling(joined, audit.parsed, documents, removed)
+    if audit.settings.level_of("missing-alt") != "off":
+        yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":
-        targets = LinkTargets(audit)
         for document in documents:
             page = page_of(audit, document.path)
             if page is not None:
                 yield from broken_links(page, targets, gone)
 
 
+def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
+    """Yield the uses of changed images, or of images whose descriptions have changed, that lack a text."""
+    paths = (path.removesuffix(SIDECAR_SUFFIX) for path in changes.paths if is_upload(path))
+    keys = {key for path in paths if (key := media_key(path))}
+    for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
+        page = page_of(audit, document.path)
+        if page is not None:
+            yield from undescribed_images(page, document, audit.snapshot, keys)
+
+
+def _last_in_address(audit: Audit, path: str) -> str:
+    """Return the last segment of the address of a document's page."""
+    document = audit.documents.get(path)
+    address = audit.addresses.address(document) if document else None
+    return basename((address or "").rstrip("/"))
+
+
+def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
+    """Yield the addresses of pages, and the aliases, that the changed documents had before."""
+    if not audit.addresses.pages:
+        return
+    for path, text in changes.old_texts.items():
+        claim = audit.layout.claim(path)
+        if claim is None or claim.type.singular not in audit.settings.urls:
+            continue
+        try:
+            document = audit.read_document(claim, path, parse(path, text, None))
+        except SyntaxProblem:
+            continue
+        url = audit.addresses.url(document)
+        if url and audit.addresses.document_at(path_of(url), origin_of(url)) is None:
+            yield source_of_address(url)[1]
+        yield from aliases_of(document, text, audit)
+
+
 def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return the deleted files, and the headings that the changes have removed from other files."""
-    gone: dict[str, frozenset[str] | None] = dict.fromkeys(changes.gone)
+    """Return the deleted files, the former addresses of pages, and the headings that the changes have removed
+    from other files.
+    """
+    gone: dict[str, frozenset[str] | None] = dict.fromkeys((*changes.gone, *_gone_addresses(audit, changes)))
     for path, anchors in changes.old_anchors().items():
         page = page_of(audit, path)
         if page is not None and path not in gone and (lost := anchors - page.anchors):

@@ -1,6 +1,6 @@
 """Rules for single documents: links, images, headings, deprecated attributes, and rules in schemas."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from server.formats.text_positions import KeyPath, line_and_column
 from server.formats.tree import SyntaxProblem
 from server.problems import CONTENT_RULE, Problem
 from server.schema.model import DEPRECATED, Attribute, ContentRule, Type
+from server.site.check.alternative_texts import undescribed_images
 from server.site.check.audit import Audit
 from server.site.check.levels import ignored_lines, is_ignored, with_level
 from server.site.check.links import LinkTargets, broken_links, page_of, page_of_document
@@ -139,38 +140,55 @@ def _at_value(
     return Problem(subject.page.path, line, message, fix, severity, column, rule, at)
 
 
+def _undescribed_images(subject: Subject) -> Iterator[Problem]:
+    if subject.document is not None:
+        yield from undescribed_images(subject.page, subject.document, subject.targets.audit.snapshot)
+
+
 # --- table ----------------------------------------------------------------------------------------
 
-DOCUMENT_RULES: Mapping[str, Callable[[Subject], Iterator[Problem]]] = {
-    "broken-link": _broken_links,
-    "missing-alt": _missing_alts,
-    "heading-jump": _heading_jumps,
-    "deprecated-attribute": _deprecated_attributes,
-    CONTENT_RULE: _content_rules,
-}
-PROSE_RULES = ("broken-link", "missing-alt", "heading-jump")
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """A function that finds the problems of one rule. `reads_prose`: whether it reads only the prose."""
+
+    name: str
+    find: Callable[[Subject], Iterator[Problem]]
+    reads_prose: bool = False
 
 
-def find_in_documents(audit: Audit, paths: Collection[str] | None = None) -> Iterator[Problem]:
+DOCUMENT_RULES: tuple[_Rule, ...] = (
+    _Rule("broken-link", _broken_links, reads_prose=True),
+    _Rule("missing-alt", _missing_alts, reads_prose=True),
+    _Rule("missing-alt", _undescribed_images),
+    _Rule("heading-jump", _heading_jumps, reads_prose=True),
+    _Rule("deprecated-attribute", _deprecated_attributes),
+    _Rule(CONTENT_RULE, _content_rules),
+)
+
+
+def find_in_documents(
+    audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
+) -> Iterator[Problem]:
     """Yield the problems in all documents, or in the documents at `paths`, according to these rules."""
-    rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule) != "off"]
-    targets = LinkTargets(audit)
+    rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule.name) != "off"]
+    targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
         if paths is None or path in paths:
             yield from _find_in_document(audit, document, targets, rules)
 
 
 def _find_in_document(
-    audit: Audit, document: Document, targets: LinkTargets, rules: Collection[str]
+    audit: Audit, document: Document, targets: LinkTargets, rules: Collection[_Rule]
 ) -> Iterator[Problem]:
     quick = page_of_document(audit, document)
     exact = replace(quick, document=None)
     for rule in rules:
-        if rule in PROSE_RULES:
-            found = DOCUMENT_RULES[rule](Subject(quick, document, targets)) if quick.has_prose else iter(())
+        if rule.reads_prose:
+            found = rule.find(Subject(quick, document, targets)) if quick.has_prose else iter(())
             if next(found, None) is None:
                 continue
-        yield from DOCUMENT_RULES[rule](Subject(exact, document, targets))
+        yield from rule.find(Subject(exact, document, targets))
 
 
 def check_text(
@@ -188,8 +206,8 @@ def check_text(
     ignored = ignored_lines(text)
     return tuple(
         with_level(audit.settings, problem)
-        for rule, find in DOCUMENT_RULES.items()
-        if audit.settings.level_of(rule) != "off"
-        for problem in find(subject)
+        for rule in DOCUMENT_RULES
+        if audit.settings.level_of(rule.name) != "off"
+        for problem in rule.find(subject)
         if not audit.settings.ignores(problem) and not is_ignored(problem, ignored)
     )

@@ -1,6 +1,7 @@
 """Check of links in prose to missing files, media files and headings.
 
-Page addresses, such as `/articles/fog`, are not checked: only the front end knows them.
+A link to the address of a page, such as `/articles/fog`, is a problem only if all such addresses belong to
+documents according to the setting `urls`: the front end may have other pages.
 """
 
 import os
@@ -20,8 +21,10 @@ from server.formats.tree import SyntaxProblem
 from server.paths import UPLOADS
 from server.problems import Problem
 from server.schema.spelling import Suggestions
+from server.site.aliases import normalized
 from server.site.check.audit import Audit
 from server.site.check.page import Page, read_prose
+from server.site.check.page_links import PageLinks
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
@@ -37,10 +40,12 @@ class LinkTargets:
     """Cached lookup of files, media files and anchors to which links can lead, for one state of a site."""
 
     def __init__(self, audit: Audit) -> None:
-        self._audit = audit
+        self.audit = audit
         self._suggestions = Suggestions()
         self._anchors: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         self._exist: dict[str, bool] = {}
+        self._fixes: dict[tuple[str, str, str], str] = {}
+        self.pages = PageLinks(audit, self._suggestions)
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
         """Return what is wrong with a link and how to fix it, or None if it is fine or unknown."""
@@ -60,7 +65,8 @@ class LinkTargets:
         target = unquote(path.partition("?")[0])
         found = self.path_of(page.path, target) if target else page.path
         if found is None:
-            return None
+            fault = self.pages.fault_of(page.path, target) if target.startswith("/") else None
+            return (f"{what} {fault[0]}", fault[1]) if fault else None
         if target and not self.exists(found) and not self.exists(_below_page(page.path, target)):
             return f"{what} leads to {found}, which does not exist", self._fix_of_path(page, target, found)
         if fragment and not self._has_anchor(page, found, unquote(fragment)):
@@ -72,10 +78,14 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which a link in a file leads, or None for the address of a page."""
+        """Return the path of the file to which a link in a file leads, also for the address of a document's
+        page, or None for another address.
+        """
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
-        if target.startswith("/") or target.endswith("/"):
+        if target.startswith("/"):
+            return self.pages.path_of(path, target)
+        if target.endswith("/"):
             return None
         is_file = target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)
         return normpath(join(dirname(path), target)) if is_file else None
@@ -88,13 +98,13 @@ class LinkTargets:
 
     def _look_up(self, path: str) -> bool:
         key = compose(upload_path(path) or "")
-        if key and (key in self._audit.snapshot.media or self._is_variant(key)):
+        if key and (key in self.audit.snapshot.media or self._is_variant(key)):
             return True
-        return path in self._audit.files or os.path.lexists(self._audit.root / path)
+        return path in self.audit.files or os.path.lexists(self.audit.root / path)
 
     def _is_variant(self, key: str) -> bool:
         of_picture = format_of(key)
-        return of_picture is not None and of_picture[1] in self._audit.snapshot.media
+        return of_picture is not None and of_picture[1] in self.audit.snapshot.media
 
     # --- anchors ----------------------------------------------------------------------------------
 
@@ -114,10 +124,10 @@ class LinkTargets:
             return page.anchors, page.names
         if path not in self._anchors:
             try:
-                text = self._audit.text(path)
+                text = self.audit.text(path)
             except (OSError, SyntaxProblem):
                 text = ""
-            other = page_of(self._audit, path, text)
+            other = page_of(self.audit, path, text)
             anchors = other.anchors if other else read_prose(text, 1).anchors
             self._anchors[path] = anchors, names_in(text)
         return self._anchors[path]
@@ -127,11 +137,17 @@ class LinkTargets:
     @cached_property
     def _paths_by_name(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self._audit.files:
+        for path in self.audit.files:
             found[basename(path)].append(path)
         return found
 
     def _fix_of_path(self, page: Page, target: str, path: str) -> str:
+        place = dirname(page.path), target, path
+        if place not in self._fixes:
+            self._fixes[place] = self._find_fix(page, target, path)
+        return self._fixes[place]
+
+    def _find_fix(self, page: Page, target: str, path: str) -> str:
         same = self._paths_by_name.get(basename(path), [])
         if len(same) == 1 and not target.startswith(MEDIA_PREFIX):
             return f'did you mean "{relpath(same[0], dirname(page.path))}"?'
@@ -144,7 +160,7 @@ class LinkTargets:
     @cached_property
     def _siblings(self) -> Mapping[str, list[str]]:
         found: dict[str, list[str]] = defaultdict(list)
-        for path in self._audit.files:
+        for path in self.audit.files:
             found[dirname(path)].append(path)
         return found
 
@@ -192,12 +208,13 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a lost file or heading.
+    """Return whether a link leads to a lost file, heading or address.
 
-    `gone` maps files to lost anchors, or to None.
+    `gone` maps files to lost anchors, or to None. It maps the addresses of pages to None.
     """
     target, _, fragment = link.target.partition("#")
-    path = targets.path_of(page.path, unquote(target.partition("?")[0])) or page.path
+    target = unquote(target.partition("?")[0])
+    path = targets.path_of(page.path, target) or (normalized(target) if target.startswith("/") else page.path)
     if path not in gone:
         return False
     anchors = gone[path]

@@ -9,9 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from server.config.model import FILE, Settings
-from server.documents.document import Document, make
-from server.documents.encode import Reading, read_attributes, read_own_id
-from server.documents.file_keys import gather
+from server.documents.document import Document
 from server.errors import SetupError
 from server.formats.tree import SyntaxProblem
 from server.index.dangling import dangling, no_document
@@ -177,10 +175,7 @@ def _invalid_document(overlay: Overlay, path: str) -> Document | None:
         tree = parse(path, text, None)
     except SyntaxProblem:
         return None
-    reading = Reading(audit.snapshot.schema.types, path)
-    values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
-    document_id = read_own_id(tree, claim.document_id, reading)
-    return make(claim.type, document_id, values, ("", "", None), claim.locale, path)
+    return audit.read_document(claim, path, tree)
 
 
 # --- configuration --------------------------------------------------------------------------------

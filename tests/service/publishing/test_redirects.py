@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.commands.cli import main
-from server.service.publishing.redirects import source_of
+from server.site.aliases import source_of
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.sites import STRING, Api, collection, documents, opened, write

@@ -28,7 +28,13 @@ SITE: dict[str, str | bytes] = {
         },
     ),
     **component("shared.coded", {"code": {**STRING, "unique": True}}),
-    "site.yaml": SETTINGS,
+    **collection(
+        "tag", {"name": STRING, "slug": STRING, "aliases": {"type": "array"}, "text": {"type": "richtext"}}
+    ),
+    "site.yaml": SETTINGS
+    + "check: {rules: {missing-alt: warning}}\nurls: {tag: 'https://example.org/tags/{slug}'}\n",
+    "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Arch\n",
+    "content/tags/2.yaml": "text: '[x](/tags/Br%C3%BCcke#arch) [y](/tags/bridges/)'\n",
     "content/pages/a.md": page("# First\n\n## Second\n\n[b](b.md#b) [map](/uploads/sea%20map.txt)"),
     "content/pages/a.fr.md": page("# Un"),
     "content/pages/b.md": page("# B", "documentId: bee"),
@@ -37,6 +43,9 @@ SITE: dict[str, str | bytes] = {
     "content/notes/m.yaml": "slug: m\npart: {code: x}\n",
     "content/uploads/sea map.txt": "map",
     "content/uploads/other.txt": "other",
+    "content/uploads/seen.png": "picture",
+    "content/uploads/seen.png.yaml": "alternativeText: A picture\n",
+    "content/notes/seen.yaml": "cover: seen.png\n",
 }
 # Files that a branch changes. A file whose text is None is deleted.
 CHANGES: dict[str, Mapping[str, str | None]] = {
@@ -52,6 +61,13 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
     "a heading that stays": {"content/pages/a.md": page("# New\n\n## Second")},
     "media that a link needs": {"content/uploads/sea map.txt": None},
     "media that an attribute needs": {"content/uploads/other.txt": None},
+    "a deleted page": {"content/tags/1.md": None},
+    "another address": {"content/tags/1.md": "---\nslug: arch\naliases: [/tags/bridges]\n---\n\n# Arch\n"},
+    "no alias": {"content/tags/1.md": "---\nslug: Brücke\n---\n\n# Arch\n"},
+    "a heading of a page": {
+        "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Span\n"
+    },
+    "an image without a text": {"content/uploads/seen.png.yaml": None},
     "a value twice": {"content/notes/k.yaml": "slug: n\n"},
     "a value of a component twice": {"content/notes/k.yaml": "part: {code: x}\n"},
     "no default locale": {

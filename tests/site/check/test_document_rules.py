@@ -36,6 +36,32 @@ def test_images_without_alternative_text(tmp_path: Path) -> None:
     assert check(tmp_path, {}) == []  # The rule is off by default.
 
 
+def test_images_in_media_attributes_without_alternative_text(tmp_path: Path) -> None:
+    picture = b"\x89PNG\r\n\x1a\n"
+    part = {"picture": {"type": "media"}}
+    files = {
+        **collection("story", {"part": {"type": "component", "component": "shared.picture"}}),
+        **component("shared.picture", part),
+        **{f"content/uploads/{name}": picture for name in ("a.png", "b.png", "c.png")},
+        "content/uploads/b.png.yaml": "alternativeText: A chart\n",
+        "content/uploads/c.png.yaml": "alternativeText: ' '\n",
+        "content/uploads/d.txt": "text",
+        "content/pages/x.md": page("", "cover:", "- a.png", "- b.png", "- c.png", "- d.txt", "- lost.png"),
+        "content/pages/x.fr.md": page("", "cover: [a.png] # bifolio-ignore: missing-alt"),
+        "content/pages/y.draft.md": page("", "cover: [a.png]"),
+        "content/storys/z.yaml": "part: {picture: a.png}\n",
+    }
+    problems = check(tmp_path, files, "missing-alt: warning", "shared: off", "translation: off")
+    assert places(problems, "missing-alt") == [
+        ("pages/x.md", 4, 3), ("pages/x.md", 6, 3), ("pages/y.draft.md", 3, 9), ("storys/z.yaml", 1, 17),
+    ]  # fmt: skip
+    assert str(problems[-1]) == (
+        "content/storys/z.yaml:1:17: part.picture: the image a.png has no alternative text. "
+        "Add alternativeText to content/uploads/a.png.yaml."
+    )
+    assert problems[-1].at == ("part", "picture")
+
+
 def test_headings_that_skip_a_level(tmp_path: Path) -> None:
     files = {
         "content/pages/x.md": page("### Any first\n\n# A\n\n## B\n\n#### C\n\n## D\n\n### E"),

@@ -8,8 +8,10 @@ import pytest
 from server.site.check.audit import Audit
 from server.site.check.document_rules import check_text
 from server.site.check.links import LinkTargets
+from server.site.check.survey import survey_site
+from server.site.check.unsaved import Basis, survey_unsaved
 from tests.site.check.sites import SETTINGS, TYPES, check, page, places
-from tests.sites import load, write
+from tests.sites import STRING, collection, load, opened, schema, translated, write
 
 FILES: dict[str, str | bytes] = {
     "content/pages/a.md": page("# First\n\n## Second {#own}\n\n## Second"),
@@ -156,3 +158,101 @@ def test_no_link_leads_out_of_a_level_that_is_off(tmp_path: Path) -> None:
     assert check(tmp_path, {"content/pages/x.md": page("[x](d.md)")}, "broken-link: off") == []
     (problem,) = check(tmp_path, {"content/pages/x.md": page("[x](d.md)")}, "broken-link: error")
     assert problem.severity == "error"
+
+
+# --- addresses of pages ---------------------------------------------------------------------------
+
+LIST = {"type": "array"}
+SITE_WITH_PAGES: dict[str, str | bytes] = {
+    **collection(
+        "post", {"title": STRING, "slug": STRING, "aliases": LIST, "body": {"type": "richtext"}}, drafts=True
+    ),
+    **collection(
+        "guide", {"title": translated(STRING), "body": translated({"type": "richtext"})}, localized=True
+    ),
+    **collection("note", {"text": {"type": "richtext"}}),
+    **collection("entry", {"day": {"type": "date"}, "slug": STRING}),
+    "content-types/about.json": schema("about", {"title": STRING}, single=True),
+    "site.yaml": """locales: {default: en, available: [en, fr]}
+urls:
+  post: https://example.org/blog/{slug}
+  guide: {en: "https://docs.example.org/{name}/", fr: "https://docs.example.org/fr/{name}/"}
+  entry: https://example.org/{day.year}/{day.month}/{slug}
+  about: https://example.org/who/we-are
+  area: https://example.org/areas/{+path}
+""",
+    "content/posts/1.md": page("## Bell", "slug: fog at sea", "aliases: [/old/fog, mist]"),
+    "content/posts/2.draft.md": "---\ntitle: Draft\nslug: soon\n---\n",
+    "content/guides/start/one.md": "---\ntitle: One\n---\n\n# One\n",
+    "content/guides/start/one.fr.md": "---\ntitle: Un\n---\n\n# Un\n",
+    "content/entrys/e.yaml": "day: 2026-03-01\nslug: e\n",
+    **collection("area", {"path": STRING}),
+    "content/areas/1.yaml": "path: /north/sea/\n",
+    "content/about.yaml": "title: Us\n",
+}
+# A link in a note, which has no page itself, and what is wrong with it.
+ADDRESSES: dict[str, tuple[str, str]] = {
+    "a page": ("/blog/fog%20at%20sea", ""),
+    "a page with a slash, a query and a heading": ("/blog/fog%20at%20sea/?plain=1#bell", ""),
+    "a heading that is not there": (
+        "/blog/fog%20at%20sea#bel",
+        'the heading "#bel", which does not exist in content/posts/1.md. Did you mean "#bell"?',
+    ),
+    "a page that is not there": (
+        "/blog/fog-at-see",
+        '/blog/fog-at-see, but no post has this address. Did you mean "/blog/fog%20at%20sea"?',
+    ),
+    "a draft": ("/blog/soon", ""),
+    "an alias": ("/old/fog", ""),
+    "an alias beside the page": ("/blog/mist", ""),
+    "an alias that is not there": (
+        "/blog/haze",
+        "/blog/haze, but no post has this address. Correct the link, or add an alias.",
+    ),
+    "a list that the front end makes": ("/blog", ""),
+    "another page of the front end": ("/blog/fog/comments", ""),
+    "a feed": ("/blog/feed.xml", ""),
+    "a name with slashes": ("/start/one/#one", ""),
+    "another locale": (
+        "/fr/start/one#one",
+        'the heading "#one", which does not exist in content/guides/start/one.fr.md.',
+    ),
+    "a page that may belong to the front end": ("/start/two", ""),
+    "a date": ("/2026/03/e", ""),
+    "another date, which may belong to the front end": ("/2026/04/e", ""),
+    "a single type": ("/who/we-are", ""),
+    "a value with slashes": ("/areas/north/sea/", ""),
+    "another value with slashes": ("/areas/north/lake", "/areas/north/lake, but no area has this address."),
+    "a folder outside of the site": ("/../../etc/passwd", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_link_to_the_address_of_a_page(tmp_path: Path, name: str) -> None:
+    link, fault = ADDRESSES[name]
+    write(tmp_path, {**SITE_WITH_PAGES, "content/notes/n.yaml": f"text: '[x]({link})'\n"})
+    messages = [str(problem) for problem in survey_site(opened(tmp_path)).problems]
+    assert [message.partition("the link leads to ")[2][: len(fault)] for message in messages] == [
+        fault
+    ] * bool(fault)
+
+
+def test_an_address_is_on_the_host_of_the_page_with_the_link(tmp_path: Path) -> None:
+    link = "---\ntitle: Two\nslug: two\n---\n\n[x](/blog/nothing)\n"
+    write(tmp_path, {**SITE_WITH_PAGES, "content/guides/two.md": link, "content/posts/3.md": link})
+    found = survey_site(opened(tmp_path)).problems
+    assert places(list(found), "broken-link") == [("posts/3.md", 6, 5)]
+
+
+def test_a_page_whose_file_is_invalid_is_not_a_broken_link(tmp_path: Path) -> None:
+    broken = {"content/posts/3.md": "---\ntitle: [\n---\n", "content/notes/n.yaml": "text: '[x](/blog/3)'\n"}
+    write(tmp_path, {**SITE_WITH_PAGES, **broken})
+    assert [problem.rule for problem in survey_site(opened(tmp_path)).problems] == ["syntax"]
+
+
+def test_links_with_addresses_are_found_in_an_unsaved_text(tmp_path: Path) -> None:
+    path, text = "content/notes/n.yaml", "text: '[x](/blog/new) [y](/blog/newer)'\n"
+    new = {"content/posts/n.md": "---\nslug: new\n---\n", path: text}
+    write(tmp_path, {**SITE_WITH_PAGES, path: "text: x\n"})
+    found = survey_unsaved(Basis.of(opened(tmp_path)).with_texts(new)).problems
+    assert [(problem.path, problem.column) for problem in found] == [(path, 27)]

@@ -1,0 +1,84 @@
+"""Aliases of documents: other addresses that lead to a document's page, which are written in its file."""
+
+import re
+from collections.abc import Iterable, Iterator
+from posixpath import dirname, join, normpath
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from server.documents.addresses import ALIAS_KEYS, origin_of, path_of
+from server.formats.text_positions import Positions, nearest
+from server.formats.tree import SyntaxProblem, Tree, is_null
+from server.storage.read import decode, parse, positions_of
+
+MAX_ALIASES = 1000  # for one document
+# An address that is normalized already, as most are. This saves 13 of the 14 µs for each document.
+_PLAIN_ADDRESS = re.compile(
+    r"(https?://[a-z0-9-]+(?:\.[a-z0-9-]+)*(?::[0-9]+)?)((?:/[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)+)"
+)
+Source = tuple[str, str]  # origin, and path with or without a query string
+
+
+def read_aliases(
+    path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
+) -> Iterator[tuple[Any, int | None]]:
+    """Yield the aliases in a document's file as written, each with its line."""
+    positions: Positions = {}
+    try:
+        text = decode(data)
+        tree = parse(path, text, None, positions)
+    except SyntaxProblem:
+        return
+    if path.endswith(".json"):
+        positions = positions_of(path, text)
+    for key in keys:
+        value: Tree = tree.get(key)
+        if is_null(value):
+            continue
+        written = value if isinstance(value, list) else [value]
+        for i, alias in enumerate(written[:MAX_ALIASES]):
+            position = nearest(positions, (key, i) if isinstance(value, list) else (key,))
+            yield alias, position.line if position else None
+
+
+def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
+    """Return the address that an alias of a document stands for. A relative alias is relative to the folder
+    of the document's address, or to the root. Raises ValueError with the reason if the alias is invalid.
+    """
+    if not isinstance(alias, str) or not alias.strip():
+        raise ValueError("is not a path")
+    text, origin = alias.strip(), origin_of(address)
+    if "#" in text:
+        raise ValueError('contains "#", which browsers do not send to a server')
+    if "://" in text or text.startswith("//"):
+        try:
+            parts = urlsplit(text)
+        except ValueError as error:
+            raise ValueError("is not a URL") from error
+        if f"{parts.scheme}://{parts.netloc.lower()}" != origin:
+            raise ValueError(f"is not on {origin}")
+        text = path_of(text)
+    path, _, query = text.partition("?")
+    folder = "/" if from_root else dirname(unquote(urlsplit(address).path).rstrip("/")) or "/"
+    try:
+        return origin, normalized(join(folder, unquote(path))) + (f"?{encode_query(query)}" if query else "")
+    except UnicodeEncodeError as error:
+        raise ValueError("contains half of a surrogate pair") from error
+
+
+def normalized(path: str) -> str:
+    """Percent-encode a decoded path without `.`, `..` and a final slash, for comparisons."""
+    return quote(normpath("/" + path.lstrip("/")), safe="/")
+
+
+def encode_query(query: str) -> str:
+    """Percent-encode a query string, except what is encoded already."""
+    return quote(query, safe="=&%+,.-_~")
+
+
+def source_of_address(address: str) -> Source:
+    """Return the address of a document in the form in which sources are compared."""
+    if plain := _PLAIN_ADDRESS.fullmatch(address):
+        return plain[1], plain[2]
+    _, _, path, query, _ = urlsplit(address)
+    return origin_of(address), normalized(unquote(path)) + (f"?{encode_query(query)}" if query else "")

@@ -1,0 +1,186 @@
+"""Lookup of documents by the addresses of their pages, such as `/articles/fog` (the setting `urls`)."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from posixpath import normpath
+from typing import Any
+from urllib.parse import unquote
+
+from server.config.model import Settings
+from server.config.publishing import EVERY_LOCALE, KEEPS_SLASHES, split_field
+from server.documents.addresses import address_of, fill, names_in, origin_of, path_of, pattern_of
+from server.documents.document import PUBLISHED, Document, column_of
+from server.documents.ids import id_of_name
+from server.documents.path_rules import Layout
+from server.index.snapshot import Snapshot
+from server.schema.model import Type
+from server.site.aliases import normalized, source_of_address
+
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as the name of a feed
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The addresses of the pages of one content type, in one locale or in all.
+
+    - `path` matches the decoded paths. The group for the placeholder `key` finds documents; without `key`,
+      all documents of the type must be compared.
+    - `start` is the decoded path up to the first placeholder.
+    - `is_exclusive`: whether only pages of documents have such addresses. `/{slug}` is not exclusive.
+    """
+
+    type: Type
+    origin: str
+    path: re.Pattern[str]
+    start: str
+    key: str
+    is_exclusive: bool
+
+
+class PageAddresses:
+    """Lookup of documents by the addresses of their pages, for one state of a site."""
+
+    def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
+        self._snapshot, self._settings, self._layout = snapshot, settings, layout
+        self._values: dict[tuple[str, str], Mapping[str, list[Document]]] = {}
+
+    @cached_property
+    def pages(self) -> tuple[Pages, ...]:
+        return tuple(self._find_pages())
+
+    def _find_pages(self) -> Iterator[Pages]:
+        locales = self._settings.locales
+        for type_ in self._snapshot.schema.content_types:
+            url = self._settings.urls.get(type_.singular)
+            for locale in url.patterns if url else ():
+                pattern = pattern_of(type_, locale or locales.default, self._settings)
+                is_own = locale == EVERY_LOCALE or locale in locales.available
+                if pattern is not None and is_own and "?" not in pattern:
+                    yield _pages(type_, pattern, locales.available)
+
+    def url(self, document: Document) -> str | None:
+        pattern = pattern_of(document.type, document.locale, self._settings)
+        return address_of(document, pattern, self._layout) if pattern else None
+
+    def renamed(self, document: Document, path: str) -> str | None:
+        """Return the path of a document's page after the document's file was renamed to `path`."""
+        before, after = self._layout.claim(document.path), self._layout.claim(path)
+        pattern = pattern_of(document.type, document.locale, self._settings)
+        if before is None or after is None or pattern is None:
+            return None
+        row, is_own = document.read_row(), before.document_id != document.document_id
+
+        def value(name: str) -> Any:
+            if name == "name":
+                return after.name
+            if name == "documentId" and not is_own:
+                return after.document_id
+            return row[document.type.position[name]]
+
+        url = fill(pattern, value)
+        return path_of(url) if url else None
+
+    def address(self, document: Document) -> str | None:
+        """Return the path of a document's page, or None if the document has no page."""
+        url = self.url(document)
+        return path_of(url) if url else None
+
+    def origin(self, document: Document) -> str:
+        """Return the origin of a document's page, such as https://example.org, or "" if it has no page."""
+        url = self.url(document)
+        return origin_of(url) if url else ""
+
+    def document_at(self, target: str, origin: str = "") -> Document | None:
+        """Return the document whose page is at an address, such as `/articles/fog`. Prefer the published
+        version.
+
+        `origin` is that of the page with the link. By default, any origin is accepted.
+        """
+        wanted = normalized(unquote(target))
+        for pages, value in self._matching(target, origin):
+            found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
+            if found:
+                return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
+        return None
+
+    def exclusive(self, target: str, origin: str = "") -> tuple[Pages, str] | None:
+        """Return the pages that an address belongs to, with the value in the address, if only documents have
+        such addresses.
+        """
+        if _FILE_EXTENSION.search(target):
+            return None
+        matching = self._matching(target, origin)
+        return next(((pages, value) for pages, value in matching if pages.is_exclusive), None)
+
+    def _matching(self, target: str, origin: str) -> Iterator[tuple[Pages, str]]:
+        path = normpath("/" + unquote(target).lstrip("/"))
+        for pages in self.pages:
+            found = pages.path.fullmatch(path) if origin in ("", pages.origin) else None
+            if found is not None:
+                yield pages, found["key"] if pages.key else ""
+
+    def _is_at(self, document: Document, wanted: str, origin: str) -> bool:
+        url = self.url(document)
+        found = source_of_address(url) if url else None
+        return found is not None and found[1] == wanted and origin in ("", found[0])
+
+    def _candidates(self, pages: Pages, value: str) -> list[Document]:
+        table = self._snapshot.tables[pages.type.uid]
+        if not pages.key:
+            return list(table.versions.values())
+        if pages.key in ("documentId", "name"):
+            document_id = value if pages.key == "documentId" else id_of_name(value)
+            versions = (table.versions.get((document_id, *at)) for at in table.order)
+            found = [document for document in versions if document is not None]
+            if found or pages.key == "documentId":
+                return found
+        return self.by_value(pages.type, pages.key).get(value, [])
+
+    def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
+        """Return the documents of a content type by the value of a placeholder in their addresses."""
+        if (type_.uid, name) not in self._values:
+            documents = list(self._snapshot.tables[type_.uid].versions.values())
+            found: dict[str, list[Document]] = defaultdict(list)
+            for document, value in zip(documents, self._values_of(documents, type_, name), strict=True):
+                if value not in (None, ""):
+                    found[str(value).strip("/")].append(document)
+            self._values[type_.uid, name] = found
+        return self._values[type_.uid, name]
+
+    def _values_of(self, documents: list[Document], type_: Type, name: str) -> list[object]:
+        if name != "name":
+            return column_of(documents, type_.position[name])
+        claims = (self._layout.claim(document.path) for document in documents)
+        return [claim.name if claim else None for claim in claims]
+
+
+def _pages(type_: Type, pattern: str, locales: tuple[str, ...]) -> Pages:
+    path = normpath("/" + path_of(pattern).lstrip("/"))
+    texts = _PLACEHOLDER.split(path)
+    literals, placeholders = texts[::2], texts[1::2]
+    whole = (split_field(each)[0] for each in placeholders if not split_field(each)[1])
+    key = next((name for name in whole if name != "locale"), "")
+    parts = [re.escape(unquote(literals[0]))]
+    has_key = False
+    for each, literal in zip(placeholders, literals[1:], strict=True):
+        is_key = not has_key and split_field(each) == (key, "")
+        has_key |= is_key
+        group = "?P<key>" if is_key else "?:"
+        parts += [f"({group}{_values_in(each, locales)})", re.escape(unquote(literal))]
+    segments = (segment for segment in path.split("/") if segment and not names_in(segment))
+    is_exclusive = any(segment not in locales for segment in segments)
+    start = unquote(literals[0])
+    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), start, key, is_exclusive)
+
+
+def _values_in(placeholder: str, locales: tuple[str, ...]) -> str:
+    name, part = split_field(placeholder)
+    if part:
+        return r"\d+"
+    if name == "locale":
+        return "|".join(map(re.escape, locales))
+    return ".+" if name == "name" or placeholder.startswith(KEEPS_SLASHES) else "[^/]+"
