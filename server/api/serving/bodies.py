@@ -41,11 +41,11 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked). If it is larger than `most` bytes, it is not
-        received completely.
+        """Receive a body of `length` bytes (None if chunked). Stop reading once it exceeds `most`
+        bytes.
 
-        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
-        together are too large.
+        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if the bodies
+        being received exceed the total limit.
         """
         body = Body(self)
         if length is not None and length > most:

@@ -145,7 +145,7 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Add a prepared write to a chain. Return whether another write can be prepared on top of it."""
+        """Append `writes`, prepared as one commit, to `chain`. Return whether the chain can be extended further."""
         return chain.add(self._replica.contents, writes)
 
     def described(
