@@ -71,9 +71,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that has been encoded for one client. If only the headers are needed, the body may
-    be empty.
-    """
+    """A response that has been encoded for one client. The body may be empty if only the headers are needed."""
 
     status: str
     headers: tuple[Header, ...]

@@ -1,4 +1,4 @@
-"""Source maps: invisible characters after each string in a response. They tell a preview where the string is
+"""Source maps: invisible characters after each string in a response, which tell a preview where the string is
 stored.
 
 The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
@@ -57,7 +57,9 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document and a path. `names` is the path without list indices."""
+    """The origin of a string: a document, and a path in the document. `names` is the path without list
+    indices.
+    """
 
     document_id: str
     locale: str

@@ -316,8 +316,8 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with valid values of scalar attributes, or None if a required attribute has no
-    valid value.
+    """Return a request body with the values that `value_of` returns for scalar attributes. Invalid values are
+    omitted. Return None if a required attribute has no valid value.
     """
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():

@@ -1,6 +1,6 @@
 """Handler for `POST /git/hook`, which git hosts such as GitHub call with a signed request after a push.
 
-A request only triggers a fetch from the configured remote, so a forged request could do no harm.
+A request only triggers a fetch from the configured remote, so even a forged request would do no harm.
 """
 
 import hmac
@@ -27,8 +27,8 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header. Its value is a prefix and the HMAC-SHA-256 of the body in hexadecimal or,
-    if `plain` is set, the secret itself.
+    """A kind of signature header. Its value is a prefix followed by the HMAC-SHA-256 of the body in
+    hexadecimal or, if `plain` is set, by the secret itself.
     """
 
     header: str

@@ -78,7 +78,9 @@ def is_dry_run() -> bool:
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message in the header Bifolio-Message, or the default. Raises ValidationError."""
+    """Return the commit message in the header Bifolio-Message, or `otherwise` if there is none. Raises
+    ValidationError.
+    """
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -86,7 +88,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return `data` in a request body, or None."""
+    """Return the value of `data` in a request body, or None if there is none."""
     return body.get("data") if isinstance(body, dict) else None
 
 

@@ -41,11 +41,10 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked). If it is larger than `most` bytes, it is not
-        received completely.
+        """Receive a body of `length` bytes (None if chunked). Stop reading once it exceeds `most` bytes.
 
-        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
-        together are too large.
+        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if the bodies
+        that are currently being received exceed the total limit.
         """
         body = Body(self)
         if length is not None and length > most:
@@ -62,7 +61,9 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve part of the space that all bodies share. Raises BusyError if not enough is left."""
+        """Reserve `size` bytes of the space that all bodies share. Raises BusyError if there is not enough
+        space left.
+        """
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -72,7 +73,9 @@ class Receiver:
 
 
 class Body:
-    """A request body in memory or in a file. Until it is closed, it uses space that all bodies share."""
+    """A request body in memory or in a file. It occupies part of the space that all bodies share until it is
+    closed.
+    """
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -81,8 +84,8 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part. Raises BusyError if the space is used up, and OSError if the part can't be written
-        to disk.
+        """Append a chunk. Raises BusyError if the shared space is used up, and OSError if the chunk can't be
+        written to disk.
         """
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
@@ -114,7 +117,9 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body until it exceeds `most` bytes. Return an error if it can't be received or stored."""
+    """Receive a body. Stop once it exceeds `most` bytes. Return an error if the body can't be received or
+    stored.
+    """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

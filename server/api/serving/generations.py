@@ -237,7 +237,9 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout."""
+        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout.
+        Return the exit status.
+        """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -1,7 +1,7 @@
 """Takeover of a running server's port by a new server for the same site, without rejecting requests.
 
 The old server hands its listening socket over through a Unix socket in `.bifolio/`, and retires when the new
-one is ready.
+server is ready.
 """
 
 import errno
@@ -104,7 +104,7 @@ class Offer:
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer, replacing that of a previous server."""
+        """Start the offer. It replaces the offer of any previous server."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -151,7 +151,7 @@ class Offer:
         return False
 
     def end(self) -> None:
-        """End the offer, after a new server has taken over. The new server notices when this process ends."""
+        """End the offer, because a new server is taking over. The new server notices when this process ends."""
         self._successor, self._taker = self._taker, None
         self.close()
 

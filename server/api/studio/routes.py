@@ -1,7 +1,7 @@
 """Handlers for the studio's page at /studio, its files, and its sessions at /studio/-/session.
 
-The page contains no data of the site. No content type can have the name `-`, so `/studio/-/` is free for
-files.
+The page itself contains no data from the site. No content type can have the name `-`, so paths below
+`/studio/-/` can be used for files.
 """
 
 import re
