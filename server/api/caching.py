@@ -47,7 +47,9 @@ class StateCache(Generic[K, V]):
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cache for `state`, after clearing it if the content has changed since the previous call."""
+        """Return the cache for `state`, after clearing it if the content has changed since the previous
+        call.
+        """
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):

@@ -71,7 +71,9 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that has been encoded for one client. The body may be empty if only the headers are needed."""
+    """A response that has been encoded for one client. The body may be empty if only the headers are
+    needed.
+    """
 
     status: str
     headers: tuple[Header, ...]

@@ -41,7 +41,8 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the value for a key from the cache or, if there is none or `anew` is set, from `read`.
+        """Return the value for a key from the cache or, if the key is not cached or `anew` is set, from
+        `read`.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

@@ -121,7 +121,9 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or email address, treating look-alike names as equal."""
+        """Find a user by name or email address, treating look-alike names as equal. Return None if there is
+        no such user.
+        """
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users may look alike. In that case, only the older
@@ -186,8 +188,8 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user, and return the user, or None if there is none. Setting a new password or
-        blocking the user ends all of the user's sessions.
+        """Change columns of a user. Return the changed user, or None if the user does not exist. Setting a
+        new password or blocking the user ends all of the user's sessions.
 
         Raises TakenError if another user has the name or email address.
         """

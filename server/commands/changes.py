@@ -105,7 +105,7 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log of a site, up to `bounds.last`."""
+    """The event log of a site, up to the event number `bounds.last`."""
 
     site: Site
     database: EventDatabase

@@ -1,4 +1,4 @@
-"""`bifolio schema`, which generates JSON Schemas for the files of documents."""
+"""`bifolio schema`, which generates JSON Schemas for document files."""
 
 import os
 import shlex

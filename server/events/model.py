@@ -43,7 +43,8 @@ class Event:
     - `hidden`: whether only private attributes differ
     - `links`: changed attributes in which only relations differ, with the content types of the targets.
       Callers see such an attribute only with the `find` permission for one of these types.
-    - `write`: name of the write that made the change; once it is committed, the commit is stored in the event
+    - `write`: name of the write that made the change; once the write is committed, the commit is stored in
+      the event
     - `counts`: numbers of individual events, only for site.update
     - `paths`: changed files, read from the log only on request
     """

@@ -55,8 +55,8 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now or, if it is already running, once more after that run. Raises KeyError for an
-        unknown job.
+        """Run a job now or, if it is already running, once more after that run. If the job has failed, its
+        back-off pause still applies. Raises KeyError if there is no such job.
         """
         self._lanes[name].wake()
 

@@ -57,7 +57,7 @@ def title(document: Document) -> str:
 
 
 def status(view: View, document: Document) -> str:
-    """Return the status for a reader, such as "draft", or "" if the content type has no drafts."""
+    """Return a document's status as text, such as "draft", or "" if its content type has no drafts."""
     if not document.type.draft_publish:
         return ""
     published, draft = (
@@ -93,7 +93,7 @@ def describe_media(view: View, file: Document) -> str:
 
 
 def measurements(file: Document) -> str:
-    """Return size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
+    """Return the dimensions, size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
     width, height, size = (_value(file, name) for name in ("width", "height", "size"))
     parts = [f"{width} × {height}" if width and height else "", f"{size} kB" if size is not None else ""]
     return " · ".join(filter(None, (*parts, str(_value(file, "mime") or ""))))
@@ -141,5 +141,5 @@ def describe_type(type_: Type) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape the characters that have a meaning in Markdown."""
+    """Escape the characters that have a special meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in text)

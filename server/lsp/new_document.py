@@ -67,7 +67,9 @@ def _plain(value: Any) -> str:
 
 
 def _existing(view: View, path: str) -> str:
-    """Return the path of a file in any format that already contains the document, or ""."""
+    """Return the path of an existing file for the document at `path`, in any format, or "" if there is
+    none.
+    """
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")

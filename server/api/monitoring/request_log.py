@@ -107,7 +107,9 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Writes the messages of `bifolio serve` as JSON. `quiet` suppresses the same messages as in `Terminal`."""
+    """Writes the messages of `bifolio serve` as JSON. `quiet` suppresses the same messages as in
+    `Terminal`.
+    """
 
     quiet: bool = False
 

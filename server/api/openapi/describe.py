@@ -106,7 +106,9 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Describe the response to a write: its result or, after a dry run, the list of files that would change."""
+    """Describe the response to a write: its result or, after a dry run, the list of files that would
+    change.
+    """
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)

@@ -77,7 +77,9 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The parts of an operation's OpenAPI description that can't be derived from other columns of the table."""
+    """The parts of an operation's OpenAPI description that can't be derived from other columns of the
+    table.
+    """
 
     summary: str
     answers: Mapping[int, JsonSchema]

@@ -342,8 +342,8 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request once the client has read most of the previous response. Postpone further
-        requests, so they don't delay other clients.
+        """Handle the next request once the client has read most of the previous response. Postpone all
+        further requests, so that they don't delay other clients.
         """
         if self._advancing or self._is_postponed:
             return

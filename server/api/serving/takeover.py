@@ -151,7 +151,9 @@ class Offer:
         return False
 
     def end(self) -> None:
-        """End the offer, because a new server is taking over. The new server notices when this process ends."""
+        """End the offer, because a new server is taking over. The new server notices when this process
+        ends.
+        """
         self._successor, self._taker = self._taker, None
         self.close()
 
