@@ -169,7 +169,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Release the mutex, or pass it to the next waiting request."""
+        """Release the mutex. If requests are waiting, the next request acquires it."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False

@@ -48,7 +48,7 @@ class OnceLog:
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a warning, unless one with the same key has been logged before or the log is full."""
+        """Log a warning, unless a warning with the same key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]

@@ -42,8 +42,8 @@ class Attempts:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Return the keys under which it was counted, or None if a limit
-        has been reached.
+        """Count an attempt. This must be called before the attempt is made. Return the keys under which it
+        was counted, or None if a limit has been reached.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.

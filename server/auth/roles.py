@@ -1,4 +1,4 @@
-"""The roles of site.yaml, as the API returns them."""
+"""The roles in site.yaml, as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

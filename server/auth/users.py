@@ -219,8 +219,8 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address, or None if there is none or the password
-        is wrong.
+        """Return the user with this name or email address. Return None if there is no such user or the
+        password is wrong.
         """
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
@@ -245,15 +245,17 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Invalidate a code for resetting the password. Return its user, or None if the code is not valid."""
+        """Invalidate a code for resetting a password. Return the user that it belongs to, or None if the code
+        is not valid.
+        """
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address with its code. Return the user as stored before this change, or None if
-        the code is not valid.
+        """Confirm the email address that a code was sent to. Return the user as stored before this change, or
+        None if the code is not valid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

@@ -100,7 +100,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index, with a progress bar. A running server does this by itself."""
+    """Update the search index, and show a progress bar. A running server updates the index by itself."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()

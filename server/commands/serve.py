@@ -137,8 +137,8 @@ def serve_command(
 
 
 def _read_configuration(root: Path) -> Configuration:
-    """Read the configuration. Raises SetupError if it is invalid, or if it needs an environment variable or a
-    Python package that is missing.
+    """Read the configuration. Raises SetupError if the configuration is invalid, or requires an environment
+    variable or a Python package that is missing.
     """
     check_site(root)
     configuration = first_configuration(root)

@@ -1,5 +1,5 @@
-"""Readers for individual values in site.yaml. They return the default for a missing value, and raise
-SetupError for an invalid one.
+"""Readers for individual values in site.yaml. They return the default if a value is missing, and raise
+SetupError if a value is invalid.
 """
 
 import re

@@ -42,7 +42,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: lend a connection, after waiting up to `seconds` for it.
+        """Context manager: lend a connection, after waiting up to `seconds` until one is available.
 
         Raises NoConnectionLeftError, and any error from `connect` or `is_usable`.
         """

@@ -225,7 +225,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detects writes to a database file by other connections. A check takes microseconds."""
+    """Detects writes that other connections make to a database file. A check takes only microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -234,7 +234,7 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Return whether the file may have changed since the last call. The first call returns True."""
+        """Return whether the file might have changed since the last call. The first call returns True."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()

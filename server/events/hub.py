@@ -55,8 +55,8 @@ class Source(Protocol):
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the actor is not allowed to see it or it is not
-        selected.
+        """Return the frame for an event, or b"" if the event is not selected or the actor is not allowed to
+        see it.
         """
 
     def identify(self, authorization: str) -> Actor:
@@ -248,7 +248,7 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        """Return the actor for each Authorization header, or None if access was revoked.
+        """Map each Authorization header to its actor, or to None if access was revoked.
 
         While the accounts database does not respond, headers are left out of the result, and the streams with
         these headers continue.

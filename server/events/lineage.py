@@ -67,7 +67,7 @@ class Lineage:
         return events
 
     def arrive(self) -> None:
-        """Record that this machine has checked out the commit."""
+        """Record that this machine has checked out the current commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
@@ -79,7 +79,7 @@ class Lineage:
 
 
 class _Path:
-    """The commits between the last one that this machine logged and the current one."""
+    """The commits between the last commit that this machine logged and the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit

@@ -27,7 +27,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The subject of an event: a document in one locale."""
+    """The subject of an event: a document in one locale, or a media file."""
 
     uid: str
     document_id: str
@@ -73,7 +73,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that may be outdated after this event."""
+        """The cache tags of the responses that might be outdated after this event."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

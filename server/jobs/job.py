@@ -105,7 +105,7 @@ class Job(ABC):
 
 
 class DeferredJob(Job):
-    """Placeholder for a job, so that its modules are imported only when it is first needed."""
+    """Placeholder for a job. The job's modules are imported only when the job is first needed."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float

@@ -141,7 +141,9 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause in seconds, or None to wait for `wake`. Call it with the lock held."""
+        """Return the remaining pause in seconds, or None to wait for `wake`. The caller must hold the
+        lock.
+        """
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

@@ -82,7 +82,7 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Describe a media file, with its picture."""
+    """Describe a media file, including its picture if it is an image."""
     parts = [f"**{plain(file.path)}**", measurements(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
@@ -107,7 +107,7 @@ def _value(file: Document, name: str) -> Any:
 
 
 def describe_key(type_: Type | None, name: str) -> str:
-    """Describe a key of a document file, or return "" if it is unknown."""
+    """Describe a key of a document file. Return "" if the key is unknown."""
     attribute = type_.attributes.get(name) if type_ else None
     if type_ is None or attribute is None:
         return FILE_KEYS.get(name, "")

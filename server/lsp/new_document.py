@@ -1,4 +1,4 @@
-"""Templates for new documents, and the command that creates one."""
+"""Templates for new documents, and the command that creates a document."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -76,7 +76,8 @@ def _existing(view: View, path: str) -> str:
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates a new document, and its file's URI. Raises ValidationError.
+    """Return the edit that creates a new document, and the URI of the document's file. Raises
+    ValidationError.
 
     `arguments` contains `type`, `name` and optionally `locale`.
     """

@@ -31,7 +31,7 @@ RequestId = int | str
 
 
 class RequestError(Exception):
-    """Raised to respond to a request with an error. The message is shown to the user."""
+    """Raised to respond to a request with an error. The message is meant for the user."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

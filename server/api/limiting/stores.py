@@ -38,7 +38,7 @@ class Store(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connection. `add` opens a new one."""
+        """Close the connection. `add` opens a new connection when it is called again."""
 
 
 class PostgresStore:

@@ -136,8 +136,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix belong to
-    it, too.
+    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix also
+    belong to the area.
 
     - `name`: for metrics
     - `parts`: the path prefixes, each either a path's first segment, or `api/` and the second segment; a

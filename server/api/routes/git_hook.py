@@ -72,7 +72,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. It uses `notices` to tell other machines about a pushed commit."""
+    """Register the handler, which uses `notices` to tell other machines about a pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -113,8 +113,8 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch and its commit ("" if unknown). For notifications about anything else, yield
-    nothing.
+    """Yield each pushed branch and its commit ("" if unknown). Yield nothing if the request is not about a
+    push.
     """
     if not isinstance(told, dict):
         return

@@ -48,8 +48,8 @@ _SYSTEMS = {
 def prove_password(request: Request, body: object) -> User:
     """Return the user whose identifier and password are in a request body.
 
-    Raises ValidationError if they are wrong, RateLimitError after too many attempts, and ApplicationError if
-    the user is blocked or unconfirmed.
+    Raises ValidationError if the identifier or the password is wrong, RateLimitError after too many attempts,
+    and ApplicationError if the user is blocked or unconfirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -67,7 +67,7 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for a user name or email address, whether or not it belongs to a user."""
+    """Return a login attempt for a user name or email address, whether or not such a user exists."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 

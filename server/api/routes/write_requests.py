@@ -54,7 +54,9 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Validate the parameter `dryRun`. Raises ValidationError if it is misspelled, invalid or unsupported."""
+    """Validate the parameter `dryRun`. Raises ValidationError if its name is misspelled, its value is
+    invalid, or the operation does not support it.
+    """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return

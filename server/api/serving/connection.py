@@ -342,8 +342,8 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request once the client has read most of the previous response. Postpone all
-        further requests, so that they don't delay other clients.
+        """Handle the next request once the client has read most of the previous response. Further requests
+        are postponed, so they don't delay other clients.
         """
         if self._advancing or self._is_postponed:
             return
@@ -368,7 +368,9 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._waiting) and self._turn is None and self._drained is None and self.is_open
 
     def _leave(self) -> None:
-        """Record that the client will send nothing more. If a request body is incomplete, abort the request."""
+        """Record that the client will send nothing more, and abort the request whose body is incomplete, if
+        any.
+        """
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())

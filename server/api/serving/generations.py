@@ -1,7 +1,7 @@
 """Generations of workers. All workers of a generation are forked from one process, so that they share its
 memory.
 
-If a change affects all of a large site, a new process loads the site and forks the next generation.
+If a change affects all documents of a large site, a new process loads the site and forks the next generation.
 """
 
 import logging
@@ -113,7 +113,9 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
+        """Fork the next generation if it is due now. If it is due later, return the seconds to wait,
+        otherwise None.
+        """
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()

@@ -161,7 +161,7 @@ def has_body(environ: Mapping[str, object]) -> bool:
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Split a request's target into host, path and query. Returns None if it is invalid."""
+    """Split a request's target into host, path and query. Return None if the target is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])

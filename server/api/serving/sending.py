@@ -48,7 +48,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response with a large body, or the status 503 if there is no room for it."""
+        """Send a response with a large body, or the status 503 if there is no room for the body."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -156,7 +156,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of known length as fast as the client reads it. Then close the body."""
+    """Send a body of `length` bytes as fast as the client reads it. Then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:

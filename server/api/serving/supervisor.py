@@ -89,7 +89,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers and wait until they have ended, until a timeout or a signal."""
+        """Retire all workers. Wait until they have ended, a timeout expires or a signal arrives."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -100,7 +100,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next one is due, or `inf` if all are
+        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf` if all are
         running.
         """
         now = time.monotonic()

@@ -41,7 +41,7 @@ class Taken:
             self._other.send(_READY)
 
     def is_running(self) -> bool:
-        """Whether the other server is still running. It closes its end of the connection when it ends."""
+        """Whether the other server is still running. Its end of the connection closes when it ends."""
         poll = select.poll()
         poll.register(self._other, 0)
         return not poll.poll(0)
@@ -178,7 +178,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Returns False if this is not possible."""
+        """Send the listening socket to another server. Return False if the socket can't be sent."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):

@@ -126,7 +126,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, so that the next one for the same document can be sent."""
+    """Mark a delivery as done, so that the next delivery for the same document can be sent."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:

@@ -109,7 +109,9 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events, and start due attempts, if this server is the one that delivers."""
+        """If this server sends the site's deliveries, store outcomes, queue events, and start the attempts
+        that are due.
+        """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()

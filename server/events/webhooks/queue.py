@@ -115,9 +115,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst with one more event, which is included in the burst's event counts. If `burst` is None,
-    start a new burst.
-    """
+    """Return `burst` with `event` added to its event counts. If `burst` is None, start a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -174,7 +172,9 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again with the same id. Return False if it is still open."""
+    """Queue a delivery again with the same id. If the delivery is still open, return False and don't queue
+    it.
+    """
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document
