@@ -17,7 +17,7 @@ def state_folder(root: Path) -> Path:
     """Return a site's `.bifolio/` folder, creating it if necessary. The folder is private, and git ignores
     it.
 
-    Raises OSError if it can't be created or is a symbolic link.
+    Raises OSError if the folder can't be created or is a symbolic link.
     """
     # A symbolic link could have been committed, and could point to served files.
     folder = root / STATE_FOLDER

@@ -78,7 +78,7 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Create a function that passes a request to Flask, and raises any error that the handler raises."""
+    """Return a function that passes a request to Flask. It raises any error that the Flask handler raises."""
     return partial(_handle, _make(site, identities, past, watched))
 
 
@@ -155,7 +155,7 @@ def _converter(pattern: str) -> type[BaseConverter]:
 
 
 def _answer_other_methods() -> Response | None:
-    """Respond to OPTIONS requests, and raise an error if no handler matches the request."""
+    """Respond to OPTIONS requests, and raise an error for any request that matches no operation."""
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
         # Break the reference cycle between the request and the error's traceback. Otherwise, the connection

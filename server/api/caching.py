@@ -33,8 +33,8 @@ CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for one state of the site. It is cleared when it is used with a state that has different
-    content.
+    """A cache for a single state of the site. It is cleared when it is used with a state whose content
+    differs.
     """
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
@@ -47,7 +47,9 @@ class StateCache(Generic[K, V]):
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cache for a state, after clearing it if the content has changed."""
+        """Return the cache for `state`, after clearing it if the content has changed since the previous
+        call.
+        """
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -57,7 +59,9 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """A cached response. If it contains users, `users` is the version of the user index that was read."""
+    """A cached response. `users` is the version of the user index that was read to create the response, or
+    None if the index was not read.
+    """
 
     answer: Representation
     users: int | None
@@ -123,7 +127,7 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
-    """Return the entity tag of an open file, without quotes. It is a hash of the content."""
+    """Return the entity tag of an open file, without quotes. The tag is a hash of the file's content."""
     seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:

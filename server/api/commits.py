@@ -118,9 +118,9 @@ FILE_STATUSES = ("200", "206", "304")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The past commit that a request reads.
+    """The past commit from which a request reads.
 
-    - `lasting`: whether the URL will always refer to this commit
+    - `lasting`: whether the request's URL will always refer to this commit
     - `complete`: whether all resized variants (`formats`) of the commit's pictures exist
     """
 
@@ -130,8 +130,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Mark a response from a past commit as immutable, unless the response could change, is an error, or must
-    not be stored.
+    """Return a response from a past commit with a header that marks it as immutable. Return it unchanged if
+    it is an error, must not be stored, or could change later.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown

@@ -183,8 +183,8 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Return whether a request may have to wait a long time for another process. Uploads do, for example,
-        while pictures are resized.
+        """Return whether a request might have to wait a long time for another process. For example, uploads
+        wait while pictures are resized.
         """
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
@@ -192,7 +192,9 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Return whether a request may have to wait for an accounts database on a database server."""
+        """Return whether a request might have to wait for the accounts database, because it is on a database
+        server.
+        """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
@@ -201,7 +203,9 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Apply the rate limit. Return whether the client is within the limit, and the rate limit headers."""
+        """Apply the rate limit. Return whether the client is within the limit, and the rate limit headers for
+        the response.
+        """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 believe_proxies(environ, settings.api.trusted_proxies)
@@ -240,13 +244,16 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _current(self, environ: Environ) -> State:
-        """Return the current state. Raises NeedsThreadPool if files must be read first."""
+        """Return the current state. Raises NeedsThreadPool if changed files must be read first and this
+        thread must not block.
+        """
         if IN_PLACE in environ and self.site.has_unread_writes:
             raise NeedsThreadPool(costly=False)
         return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the past state that the parameter `at` selects, or else the state that the server serves.
+        """Return the past state selected by the parameter `at` or, without this parameter, the state that the
+        server serves.
 
         Raises ForbiddenError, ValidationError and ConflictError, and NeedsThreadPool if loading would block.
         """
@@ -287,7 +294,7 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """Return the commit id for a value of the parameter `at`. Raises ForbiddenError."""
+        """Return the commit id for `name`, a value of the parameter `at`. Raises ForbiddenError."""
         if actor.may("history", "read"):
             return self.past.resolve(name)
         commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
@@ -341,8 +348,8 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If the document was renamed and the actor is allowed to read it, add its new id to the error's
-        details.
+        """If the document was renamed and the actor is allowed to read it, add the document's new id to the
+        details of `error`.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):

@@ -43,10 +43,11 @@ def wsgi_text(raw: str) -> str:
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """Take the client's address and URL scheme from the headers of a trusted proxy.
+    """If a request comes from a trusted proxy, set the client's address and the URL scheme in `environ` to
+    those in the proxy's headers.
 
     The address is the last one in X-Forwarded-For that does not belong to a trusted proxy, because clients
-    can forge the ones before it.
+    can forge any address before it.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -83,7 +84,9 @@ def is_loopback(host: str) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address, or return None. IPv4 addresses in IPv6 notation are returned as IPv4."""
+    """Parse an IP address. Return None if it is invalid. An IPv4 address that is embedded in an IPv6 address
+    is returned as IPv4.
+    """
     try:
         found = ip_address(text)
     except ValueError:
@@ -92,8 +95,8 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format selected by the request's header or, without that header, by the settings
-    (spec.md 4.4, 9).
+    """Return the response format selected by the Strapi-Response-Format header or, without this header, by
+    the settings (spec.md 4.4, 9).
     """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:

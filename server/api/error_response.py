@@ -67,7 +67,8 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
     """Return the CORS headers for the Origin header of a request. `origins` is the setting `api.cors`.
 
-    With `*`, the headers are the same for all pages, so shared caches work, but credentials are not allowed.
+    With `*`, the headers are the same for all origins, so shared caches can store the responses, but browsers
+    don't send credentials.
     """
     if "*" in origins:
         return _ANY_ORIGIN

@@ -1,4 +1,4 @@
-"""Hints in the server's log about rejected requests and ignored parameters. Each is logged only once."""
+"""Hints in the server's log about rejected requests and ignored parameters. Each hint is logged only once."""
 
 import json
 import logging
@@ -40,7 +40,7 @@ log = logging.getLogger("bifolio")
 
 class OnceLog:
     """A log that writes each message only once, even if multiple workers log it, and at most `most` messages
-    in all.
+    in total.
     """
 
     def __init__(self, most: int) -> None:
@@ -48,7 +48,7 @@ class OnceLog:
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a warning, unless one with the same key has been logged before or the log is full."""
+        """Log a warning, unless a warning with the same key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]
@@ -69,14 +69,16 @@ class Hints:
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """If a setting or a missing permission caused the error, log which one."""
+        """If a setting or a missing permission caused the error, log a hint that names the setting or the
+        permission.
+        """
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log each unknown query parameter, which is ignored."""
+        """Log a hint for each unknown query parameter in `names`. Unknown parameters are ignored."""
         for name in names:
             # If a client percent-encodes `=`, the name also contains the value, which may be secret.
             name = name.partition("=")[0]

@@ -76,14 +76,18 @@ class Identities:
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove an account from the cache or, if the key is "", mark all cached accounts as outdated."""
+        """Remove the account with this cache key from the cache or, if `key` is "", mark all cached accounts
+        as outdated.
+        """
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the open accounts, (re)opening them if necessary. Raises UnavailableError."""
+        """Return the services for the accounts, opening or reopening the database if necessary. Raises
+        UnavailableError.
+        """
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
@@ -105,8 +109,8 @@ class Identities:
             return opened
 
     def _note_failure(self, reason: str) -> None:
-        """Log that the database file can't be opened, or that it is available again. Each is logged only
-        once.
+        """Log why the database file can't be opened or, if `reason` is "", that the database is available
+        again. The same message is not logged twice in a row.
         """
         if reason and reason != self._failure:
             log.error("%s", reason)
@@ -115,7 +119,9 @@ class Identities:
         self._failure = reason
 
     def _open(self) -> "_Opened":
-        """Return the open accounts, (re)opening them if necessary. Raises SetupError."""
+        """Return the services for the accounts, opening or reopening the database if necessary. Raises
+        SetupError.
+        """
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:

@@ -8,7 +8,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that is created by the first call. If this fails, the next call tries again. Thread-safe."""
+    """A value that is created by the first call. If creating the value fails, the next call tries again.
+    Thread-safe.
+    """
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, RLock()

@@ -57,7 +57,7 @@ def parameters(request: Request) -> dict[str, object]:
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Return whether a request's Prefer header (RFC 7240) names a preference."""
+    """Return whether a request's Prefer header (RFC 7240) contains the preference `name`."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 

@@ -71,8 +71,8 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that has been encoded for one client. If only the headers are needed, the body may
-    be empty.
+    """A response that has been encoded for one client. The body may be empty if only the headers are
+    needed.
     """
 
     status: str
@@ -86,7 +86,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client, with an entity tag if it is the response to a successful read.
+    """Encode a response for a client. Responses to successful reads get an entity tag.
 
     Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
@@ -111,7 +111,9 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or the status 304 if the client already has it in its cache."""
+    """Send a response, or the status 304 without a body if the client already has the response in its
+    cache.
+    """
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])

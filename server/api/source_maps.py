@@ -1,4 +1,4 @@
-"""Source maps: invisible characters after each string in a response. They tell a preview where the string is
+"""Source maps: invisible characters after each string in a response, which tell a preview where the string is
 stored.
 
 The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
@@ -57,7 +57,9 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document and a path. `names` is the path without list indices."""
+    """The origin of a string: a document, and a path in the document. `names` is the path without list
+    indices.
+    """
 
     document_id: str
     locale: str
@@ -160,7 +162,7 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of rich text. Returns False if it contains no string."""
+        """Mark the first string inside a node of rich text. Return False if the node contains no string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True

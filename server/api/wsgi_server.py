@@ -96,8 +96,8 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Check that the accounts database can be opened. Return a warning if users may be unable to sign in, or
-    "".
+    """Check that the accounts database can be opened. Return a warning if users might be unable to sign in,
+    otherwise "".
 
     Raises SetupError if the server can't start.
     """

@@ -18,7 +18,7 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """Maximum number of attempts for each kind of limit, within `window_s` seconds."""
+    """The maximum numbers of attempts within `window_s` seconds, for each kind of limit."""
 
     pair: int
     account: int
@@ -42,8 +42,8 @@ class Attempts:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Return the keys under which it was counted, or None if a limit
-        has been reached.
+        """Count an attempt. This must be called before the attempt is made. Return the keys under which it
+        was counted, or None if a limit has been reached.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
@@ -70,8 +70,8 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Stop counting a successful attempt, and remember its network address and device. `taken` is the
-        result of `take`.
+        """Remove a successful attempt from the counts, and remember its network address and device. `taken`
+        is the result of `take`.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:

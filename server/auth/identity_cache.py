@@ -31,7 +31,7 @@ class CredentialCache:
     # (`anew`) before they reject a request.
 
     def __init__(self, watch: Watch | None) -> None:
-        """`watch` detects writes to the SQLite file. For a database server, it is None."""
+        """Create a cache. `watch` detects writes to the SQLite file; it is None for a database server."""
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
@@ -41,7 +41,8 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the value for a key from the cache or, if there is none or `anew` is set, from `read`.
+        """Return the value for a key from the cache or, if the key is not cached or `anew` is set, from
+        `read`.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

@@ -24,8 +24,8 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token that belongs to no login. It is valid until it expires or all of the user's sessions
-        are ended.
+        """Return a token for a user that is not tied to a login. It is valid until it expires or all of the
+        user's sessions are ended.
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
@@ -80,7 +80,9 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token and return its claims. Raises PyJWTError."""
+        """Verify a token, which must contain the `required` claims, and return all its claims. Raises
+        PyJWTError.
+        """
         # Until its grace period ends, the previous key is accepted, too.
         try:
             return self._decode_with(self._key, token, required)

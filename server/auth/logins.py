@@ -44,8 +44,8 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if it has ended, or if its `turn` has changed because it was already
-        renewed.
+        """Renew a login. Return None if the login has ended, or if `turn` is outdated because the login was
+        already renewed.
         """
         login = self.get(login_id)
         if login is None or login.turn != turn:

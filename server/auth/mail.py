@@ -18,7 +18,7 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions, each of which may send an email."""
+    """Background queue of functions, each of which sends an email if necessary."""
 
     # Responses do not wait for the queue, so that response times don't reveal whether an email was sent.
 
@@ -28,7 +28,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Add a function to the queue, or discard it and log an error if the queue is full."""
+        """Add a function to the queue. If the queue is full, discard the function and log an error."""
         with self._lock:
             # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:

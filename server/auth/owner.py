@@ -14,7 +14,9 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key for signing in as the owner, valid for KEY_TTL_S. Raises OSError."""
+    """Create a one-time key for signing in as the owner. It is valid for KEY_TTL_S seconds. Raises
+    OSError.
+    """
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:

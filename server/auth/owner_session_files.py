@@ -1,4 +1,6 @@
-"""The files of the owner's studio sessions and one-time keys: their age, and the removal of expired ones."""
+"""The files of the owner's studio sessions and one-time keys: checks of their age, and the removal of expired
+files.
+"""
 # This is a separate module so that the background job does not import the authentication libraries.
 
 import time

@@ -23,8 +23,8 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3). `own_draft` means
-    that the actor is reading a draft that it has just written.
+    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3). `own_draft` must
+    be set if the actor is reading a draft that it has just written.
 
     Raises ForbiddenError, or the error for an unknown query key if a filter or sort is not allowed.
     """

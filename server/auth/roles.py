@@ -1,4 +1,4 @@
-"""The roles of site.yaml, as the API returns them."""
+"""The roles in site.yaml, as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def roles_of(settings: Settings) -> list[Role]:
 
 def role_named(settings: Settings, key: object) -> Role | None:
     """Find a role by the value in a request body: an id, name or documentId, or an object such as
-    `{"connect": [{"id": 1}]}`.
+    `{"connect": [{"id": 1}]}`. Return None if there is no such role.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

@@ -44,7 +44,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after some version of the table, the total number of users, and the current
+    """The users that changed after a given version of the table, the total number of users, and the current
     version.
     """
 
@@ -54,8 +54,8 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a field's value violates, such as "must be a valid email", or "". `least` is the
-    minimum length.
+    """Return the rule that a field's value violates, such as "must be a valid email", or "" if the value is
+    valid. `least` is the minimum length.
     """
     # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
@@ -86,7 +86,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return a user as the JSON of login responses."""
+    """Return the JSON for a user, as in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,

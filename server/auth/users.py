@@ -121,7 +121,9 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or email address, treating look-alike names as equal."""
+        """Find a user by name or email address, treating look-alike names as equal. Return None if there is
+        no such user.
+        """
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users may look alike. In that case, only the older
@@ -186,8 +188,8 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user, and return the user, or None if there is none. Setting a new password or
-        blocking the user ends all of the user's sessions.
+        """Change columns of a user. Return the changed user, or None if the user does not exist. Setting a
+        new password or blocking the user ends all of the user's sessions.
 
         Raises TakenError if another user has the name or email address.
         """
@@ -217,8 +219,8 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address, or None if there is none or the password
-        is wrong.
+        """Return the user with this name or email address. Return None if there is no such user or the
+        password is wrong.
         """
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
@@ -243,15 +245,17 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Invalidate a code for resetting the password. Return its user, or None if the code is not valid."""
+        """Invalidate a code for resetting a password. Return the user that it belongs to, or None if the code
+        is not valid.
+        """
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm an email address with its code. Return the user as stored before this change, or None if
-        the code is not valid.
+        """Confirm the email address that a code was sent to. Return the user as stored before this change, or
+        None if the code is not valid.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

@@ -105,7 +105,7 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log of a site, up to `bounds.last`."""
+    """The event log of a site, up to the event number `bounds.last`."""
 
     site: Site
     database: EventDatabase
@@ -140,7 +140,7 @@ class _Log:
     def since(self, text: str) -> Iterable[Event]:
         """Return the events since a position in the log, a commit or a date.
 
-        Raises GoneError if the log no longer contains them all, and SetupError.
+        Raises GoneError if the log no longer contains all these events, and SetupError.
         """
         if not text:
             raise GoneError("The position in --since is empty")

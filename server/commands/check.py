@@ -123,7 +123,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for a check, and keeps the loaded site in `opened`."""
+    """Callable that loads the site for a check, and stores it in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -174,7 +174,7 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    """Print the changes of `--fix` as a diff."""
+    """Print the changes that `--fix` would make, as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))

@@ -74,7 +74,7 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print the problems in unreadable files. Raise SetupError if there are any, unless
+    """Print the problems in unreadable files. If there are any such files, raise SetupError unless
     `skip_broken` is set.
     """
     # Their documents would be missing from the export.

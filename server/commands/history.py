@@ -50,7 +50,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site with the history of its git repository."""
+    """A site, and the history of its git repository."""
 
     site: Site
     past: PastStates

@@ -138,7 +138,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return a folder's files that belong to no content type, the API ids in use, and the number of
+    """Return the files in a folder that belong to no content type, the API ids in use, and the number of
     documents.
     """
     if not folder.is_dir():
@@ -172,7 +172,7 @@ def _projects(folder: Path, found: Scan) -> frozenset[str]:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Ask for options that were not passed."""
+    """Ask for the options that were not passed, and return all of them."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -187,7 +187,9 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write missing files, and report each."""
+    """Write the files that don't exist yet, and report each file. With `dry_run`, only report what would be
+    written.
+    """
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():

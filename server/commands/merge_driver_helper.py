@@ -1,6 +1,6 @@
 """Helper process of the merge driver: imports the driver once, and forks a process for each file.
 
-It ends when no file was merged for IDLE_S.
+It ends after IDLE_S seconds without a request.
 """
 
 import gc
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge the files that `server.tools.merge_driver.start` requests at a socket."""
+    """Listen at the socket `path`, and merge each file that `server.tools.merge_driver.start` requests."""
     listener = _listen(path)
     if listener is None:
         return
@@ -40,7 +40,9 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
 
 
 def _listen(path: str) -> socket.socket | None:
-    """Return a listening socket, or None if another helper has it."""
+    """Return a socket that listens at `path` and replaces the socket of any other helper, or None if it can't
+    be created.
+    """
     listener = socket.socket(socket.AF_UNIX)
     prepared = f"{path}.{os.getpid()}"
     try:
@@ -56,7 +58,9 @@ def _listen(path: str) -> socket.socket | None:
 
 
 def _merge(connection: socket.socket) -> None:
-    """Merge one file in this forked process, send the status, and end the process."""
+    """Merge the file that a client requests, and send the status. This runs in a forked process, which it
+    ends.
+    """
     status = None
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -39,7 +39,7 @@ def migrate() -> None:
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator: add the options of all migrations."""
+    """Decorator: add the options that all migrations have in common."""
     for option in reversed(
         (
             site_option,

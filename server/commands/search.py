@@ -100,7 +100,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index, with a progress bar. A running server does this by itself."""
+    """Update the search index, and show a progress bar. A running server updates the index by itself."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -149,7 +149,9 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line with the most search words, or 0."""
+    """Return the number of the first line that contains the most distinct search words, or 0 if no line
+    contains any.
+    """
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -137,8 +137,8 @@ def serve_command(
 
 
 def _read_configuration(root: Path) -> Configuration:
-    """Read the configuration. Raises SetupError if it is invalid, or if it needs an environment variable or a
-    Python package that is missing.
+    """Read the configuration. Raises SetupError if the configuration is invalid, or requires an environment
+    variable or a Python package that is missing.
     """
     check_site(root)
     configuration = first_configuration(root)
@@ -149,7 +149,7 @@ def _read_configuration(root: Path) -> Configuration:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a new listening socket or, if `takes_over` is set, that of the running server. Raises
+    """Return a new listening socket or, if `takes_over` is set, the running server's socket. Raises
     SetupError.
     """
     # A server that has just started may not offer its socket yet.
@@ -254,8 +254,8 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start a process that prints the report later. Return the function to call when a worker
-        is ready.
+        """Start a process that waits to print the report. Return the function that must be called when a
+        worker is ready.
         """
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
@@ -270,7 +270,9 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return a URL that opens the studio and signs in, or ""."""
+        """Return a URL that opens the studio and signs the user in, or "" if no such URL should be
+        offered.
+        """
         # There is no URL if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site

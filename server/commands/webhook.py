@@ -1,5 +1,5 @@
-"""`bifolio webhook`, which manages webhooks. All requests are sent by running servers, except those of
-`test`.
+"""`bifolio webhook`, which manages webhooks. Only `bifolio webhook test` sends a request itself; all other
+requests are sent by running servers.
 """
 
 import json

@@ -78,7 +78,7 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 class SettingKey:
     """A key in site.yaml, with the kind of its value and a description.
 
-    - `holds` is the kind, a key of `reader.READERS` or `reader.ENTRIES`.
+    - `holds` is the kind of value: a key of `reader.READERS` or `reader.ENTRIES`.
     - `otherwise` describes the default, if the default value is not self-explanatory.
     - `attributes` is the path of the field in `Settings`.
     """
@@ -265,7 +265,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """When writes are committed and pushed to a git remote, and the author of the commits."""
+    """Settings for commits of writes, and for synchronization with a git remote."""
 
     commit: timedelta | None = _setting(
         None,
@@ -316,7 +316,7 @@ class BranchSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Where media files are stored, and limits for uploads."""
+    """Settings for media files: where they are stored, and limits for uploads."""
 
     store: str = _setting(
         "",
@@ -343,7 +343,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """How long events are kept, and limits for event streams."""
+    """Settings for events: how long they are kept, and limits for event streams."""
 
     bulk: int = _setting(
         1000,

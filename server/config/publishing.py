@@ -34,8 +34,8 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """The public URL, with {placeholders}, of a type's documents in each locale. The key EVERY_LOCALE stands
-    for all locales.
+    """The public URL, with {placeholders}, of a type's documents in each locale. In `patterns`, the key
+    EVERY_LOCALE stands for all locales.
     """
 
     patterns: Mapping[str, str]
@@ -218,7 +218,7 @@ REDIRECT_FILES: Mapping[str, str] = {
 
 
 def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read the formats of redirects to export. Raises SetupError."""
+    """Read the formats in which redirects are exported. Raises SetupError."""
     formats = values.text_or_texts(file, default, *at)
     written: dict[str, str] = {}
     for format_ in formats:
@@ -264,7 +264,9 @@ def odd_url_names(
 def odd_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown name in `feeds`, and for each type without a public URL."""
+    """Yield an error for each unknown name in `feeds`, and for each type that is in a feed but has no public
+    URL.
+    """
     for name, feed in feeds.items():
         for locale in feed.locales:
             if locale not in (*locales, EVERY):

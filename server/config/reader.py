@@ -120,8 +120,8 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader for a value that is one of two words. It returns whether the value is the
-    second word.
+    """Return a reader for a value that must be the word `first` or the word `second`. The reader returns True
+    for `second`.
     """
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:

@@ -103,7 +103,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield a message, a fix and a path of keys for each unknown name in `preview`."""
+    """Yield (message, fix, path of keys) for each unknown name in the section `preview`."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:

@@ -1,5 +1,5 @@
-"""Readers for individual values in site.yaml. They return the default for a missing value, and raise
-SetupError for an invalid one.
+"""Readers for individual values in site.yaml. They return the default if a value is missing, and raise
+SetupError if a value is invalid.
 """
 
 import re
@@ -125,7 +125,9 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept, as a maximum age or number. The unused part of the result is None."""
+    """Read how long events are kept. Return a maximum age and a maximum number of events, of which one is
+    None.
+    """
     written = file.get(*at)
     if is_null(written):
         return default
@@ -157,7 +159,9 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Convert a value to nested values as in a query string, where numbers and booleans become strings."""
+    """Convert a YAML value to the nested values of a query string, in which numbers and booleans are
+    strings.
+    """
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):

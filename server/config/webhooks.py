@@ -60,7 +60,9 @@ _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The settings of one webhook. An empty `events`, `types`, `locales` or `status` selects all events."""
+    """The settings of one webhook. If `events`, `types`, `locales` or `status` is empty, it does not restrict
+    which events are sent.
+    """
 
     # `lines` contains the line of each key in site.yaml.
 
@@ -183,7 +185,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return why a webhook's URL is invalid, or ""."""
+    """Return why a webhook's URL is invalid, or "" if it is valid."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -203,7 +205,7 @@ def check_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return why a webhook's secret is invalid, or ""."""
+    """Return why a webhook's secret is invalid, or "" if it is valid."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -220,7 +222,9 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Replace each `env:NAME` with the variable's value. Raises SetupError if it is missing or invalid."""
+    """Return the webhook with each `env:NAME` replaced by the value of that environment variable. Raises
+    SetupError if a variable is missing or its value is invalid.
+    """
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)

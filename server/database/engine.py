@@ -22,7 +22,7 @@ class Cursor(Protocol):
         """A tuple for each column, which begins with the column's name."""
 
     def fetchone(self) -> Any:
-        """Return the next row, or None after the last one."""
+        """Return the next row, or None if there are no more rows."""
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows."""
@@ -56,12 +56,16 @@ class Engine(Protocol):
         """Return whether the opened file is still at its path. Always True for PostgreSQL."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: a transaction that can write. Waits up to `seconds` for other transactions."""
+        """Context manager: start a transaction that can write, after waiting up to `seconds` for other
+        transactions.
+        """
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: a read-only transaction, which sees the database as it was at a single moment."""
+        """Context manager: start a read-only transaction, which sees the database as it was at a single
+        moment.
+        """
 
     def close(self) -> None:
         """Close all connections. The next call opens the database again."""
@@ -84,7 +88,7 @@ class Tables:
     """The tables of one part of the server.
 
     - `schema` contains SQL statements, separated by ";".
-    - `complete` converts old tables and adds initial rows, before the indexes are created.
+    - `complete` converts tables of older versions and adds initial rows, before the indexes are created.
     - `refuse` returns the error to raise if the tables can't be used.
     - `prefix` is the beginning of all table and index names in PostgreSQL.
     """

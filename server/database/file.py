@@ -30,7 +30,9 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Return whether a file is empty, or a database that can be read and written."""
+    """Return whether a file is an SQLite database that can be read and written. An empty file counts as
+    one.
+    """
     # For other files, the result is False, even if the engine can still read them.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False

@@ -35,7 +35,7 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice when the transaction is committed. Raises ValueError if it is too long."""
+    """Send a notice when the transaction is committed. Raises ValueError if the notice is too long."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
@@ -76,7 +76,7 @@ class Notices:
             self._rouse()
 
     def start(self) -> None:
-        """Start the thread for notices, if the accounts are in PostgreSQL."""
+        """Start the thread that sends and receives notices, if the accounts are in PostgreSQL."""
         if not is_postgres(self._url):
             return
         self._rousing, self._roused = socket.socketpair()

@@ -18,8 +18,8 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create the engine for a set of tables, with up to `size` connections. It connects when it is first
-    used.
+    """Create the engine for a set of tables, with up to `size` connections. The engine connects when it is
+    first used.
 
     Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
     """

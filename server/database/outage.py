@@ -41,7 +41,7 @@ class Outage:
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
         """Record that the database is unavailable or, if `read_only` is set, that it rejects writes. Then
-        test it until it works again.
+        test the database repeatedly until it works again.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True

@@ -32,7 +32,9 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Create an empty pool. `connect` and `is_usable` are told how many seconds they may take."""
+        """Create an empty pool. `connect` and `is_usable` are passed the number of seconds that they are
+        allowed to take.
+        """
         # `is_idle` is False for a connection with an open transaction.
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -40,9 +42,9 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: lend a connection, after waiting up to `seconds` for it.
+        """Context manager: lend a connection, after waiting up to `seconds` until one is available.
 
-        Raises NoConnectionLeftError, and errors of `connect` and `is_usable`.
+        Raises NoConnectionLeftError, and any error from `connect` or `is_usable`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):

@@ -61,7 +61,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Connect to PostgreSQL. Each statement is committed at once. Raises psycopg.Error."""
+    """Return a connection to PostgreSQL that commits each statement immediately. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
@@ -91,7 +91,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction that translates statements from SQLite's syntax."""
+    """A transaction that translates statements from SQLite's syntax to PostgreSQL's."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -106,7 +106,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Engine for tables in PostgreSQL. `name` is for log messages."""
+    """Engine for tables in PostgreSQL. Log messages call the database `name`."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -180,7 +180,9 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Record an outage, or close unusable connections. Return the error to raise."""
+        """Handle a database error: record an outage, or close connections that have become unusable. Return
+        the error to raise.
+        """
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
@@ -206,7 +208,7 @@ class Postgres:
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in another thread, for up to `seconds`. Raises psycopg.Error."""
+        """Connect in another thread, and wait up to `seconds` for the connection. Raises psycopg.Error."""
         # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()
@@ -251,7 +253,9 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction between two statements, rolled back after an exception."""
+    """Context manager: run a transaction that starts with the statement `begin` and finishes with `end`.
+    After an exception, it is rolled back.
+    """
     try:
         connection.execute(begin)
         yield

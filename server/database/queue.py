@@ -29,7 +29,9 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait up to `seconds` for this process's turn. Yields whether it had to wait."""
+        """Context manager: wait up to `seconds` for this process's turn. Yields whether the process had to
+        wait.
+        """
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited

@@ -70,7 +70,7 @@ class Sqlite:
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection for the caller. Raises OSError and sqlite3.Error."""
+        """Return a new connection, which the caller must close. Raises OSError and sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -153,7 +153,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that can't be written at the moment, for a single transaction."""
+    """Connection to a file that can't be written at the moment. It is used for a single transaction."""
 
     reason = ""
 
@@ -206,7 +206,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction between two statements, rolled back after an exception."""
+    """Context manager: run a transaction that starts with the statement `begin` and finishes with `end`.
+    After an exception, it is rolled back.
+    """
     connection.execute(begin)
     try:
         yield
@@ -223,7 +225,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detects writes to a database file by other connections. A check takes microseconds."""
+    """Detects writes that other connections make to a database file. A check takes only microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -232,7 +234,7 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Return whether the file may have changed since the last call. The first call returns True."""
+        """Return whether the file might have changed since the last call. The first call returns True."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()

@@ -49,7 +49,7 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document.
+    """Group versions by document and locale.
 
     If two files contain the same version, the file whose path sorts first is used.
     """
@@ -64,7 +64,7 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield, in order, the events for the change of a document's versions from `before` to `after`."""
+    """Yield, in order, the events for a document whose versions have changed from `before` to `after`."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -96,7 +96,8 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
+    """The visible attributes that differ between two versions. `changed` is None if these attributes are
+    unknown.
 
     `hidden` is set if only private attributes differ. `links` is as in `Event`.
     """
@@ -171,7 +172,9 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """If only relations differ in an attribute, return the content types of their targets, otherwise ()."""
+    """If the old and the new value of an attribute differ only in relations, return the content types whose
+    targets differ. Otherwise, return ().
+    """
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))
@@ -237,7 +240,9 @@ def shapes_of(schema: Schema) -> dict[str, str]:
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each content type or component whose schema digest differs."""
+    """Yield an event for each content type or component whose schema digest differs between `before` and
+    `after`.
+    """
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -254,8 +259,8 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for the changes since a commit, without numbers and times. Invalid files are left
-    out.
+    """Return the events for the changes since a commit. The events have no numbers or times, and invalid
+    files are left out.
 
     Raises ConflictError if the configuration in the commit is invalid.
     """

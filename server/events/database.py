@@ -82,7 +82,7 @@ class Bounds:
 
 
 class EventDatabase:
-    """Event log of the site at `root`. Thread-safe. Each process must open its own.
+    """Event log of the site at `root`. Thread-safe. Each process must create its own instance.
 
     `accounts` is the setting for the accounts database.
     """
@@ -108,7 +108,7 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: write transaction.
+        """Context manager: start a write transaction.
 
         Raises StorageError if the lock is not free within `seconds`.
         """
@@ -203,7 +203,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return a view of this transaction that uses the rows shared by all machines instead of those of one
+        """Return a view of this transaction that uses the rows shared by all machines, not the rows of this
         clone.
         """
         return Transaction(self.connection, ALL_CLONES)
@@ -241,7 +241,9 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the value of a note, a named string in the database, or ""."""
+        """Return the value of the note `name`, or "" if there is none. A note is a named string in the
+        database.
+        """
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -310,8 +312,8 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events from before a time (but keep the log's last event), and all but the newest `most`
-        events.
+        """Delete the events from before the time `before` (but not the log's last event), and all but the
+        newest `most` events. "" and None mean that there is no such limit.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

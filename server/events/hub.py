@@ -55,8 +55,8 @@ class Source(Protocol):
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the actor is not allowed to see it or it is not
-        selected.
+        """Return the frame for an event, or b"" if the event is not selected or the actor is not allowed to
+        see it.
         """
 
     def identify(self, authorization: str) -> Actor:
@@ -76,7 +76,7 @@ class Sockets(Protocol):
 
 
 class _Audience:
-    """A caller and a selection of events, shared by the streams that have both in common."""
+    """A caller and a selection of events, shared by all streams that have the same caller and selection."""
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 
@@ -248,7 +248,7 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        """Return the actor for each Authorization header, or None if access was revoked.
+        """Map each Authorization header to its actor, or to None if access was revoked.
 
         While the accounts database does not respond, headers are left out of the result, and the streams with
         these headers continue.
@@ -293,7 +293,9 @@ class Hub:
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Tell clients to fetch all data again, and continue after the newest event."""
+        """Tell the clients of `streams` to fetch all data again. The streams continue after the newest
+        event.
+        """
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
@@ -347,7 +349,7 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Encode events after a position.
+        """Encode the events after `position` that `audience` has selected and is allowed to see.
 
         Return the bytes, the number of the last event in them, and the number of the last examined event.
         """

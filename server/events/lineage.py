@@ -35,7 +35,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return the files in `found` that may contain changes that no machine has logged yet."""
+        """Return the paths in `found` whose files might contain changes that no machine has logged yet."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -67,7 +67,7 @@ class Lineage:
         return events
 
     def arrive(self) -> None:
-        """Record that this machine has checked out the commit."""
+        """Record that this machine has checked out the current commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
@@ -79,7 +79,7 @@ class Lineage:
 
 
 class _Path:
-    """The commits between the last one that this machine logged and the current one."""
+    """The commits between the last commit that this machine logged and the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -91,8 +91,8 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the paths whose changes must be logged. All files in `paths` must come from the current
-        commit.
+        """Return those of `paths` whose changes must be logged. All files in `paths` must be unchanged since
+        the current commit.
         """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
@@ -127,7 +127,9 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files in `new` that contain other versions of the documents in `recorded`."""
+    """Return the paths in `new` whose files contain versions of the same documents as the files in
+    `recorded`. Each mapping in `sides` gives the versions at these paths.
+    """
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

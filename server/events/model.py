@@ -27,7 +27,7 @@ Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The subject of an event: a document in one locale."""
+    """The subject of an event: a document in one locale, or a media file."""
 
     uid: str
     document_id: str
@@ -43,7 +43,8 @@ class Event:
     - `hidden`: whether only private attributes differ
     - `links`: changed attributes in which only relations differ, with the content types of the targets.
       Callers see such an attribute only with the `find` permission for one of these types.
-    - `write`: name of the write that made the change; once it is committed, the commit is stored in the event
+    - `write`: name of the write that made the change; once the write is committed, the commit is stored in
+      the event
     - `counts`: numbers of individual events, only for site.update
     - `paths`: changed files, read from the log only on request
     """
@@ -72,7 +73,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that may be outdated after this event."""
+        """The cache tags of the responses that might be outdated after this event."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

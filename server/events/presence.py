@@ -243,7 +243,9 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people viewing a document. Each is listed once, with all their places."""
+    """Return JSON about the other people viewing a document. Each person is listed once, with all places that
+    the person is viewing.
+    """
     people: dict[str, dict[str, Any]] = {}
     for one in present:
         if one.caller == actor.name:

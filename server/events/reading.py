@@ -22,7 +22,8 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return what an actor is allowed to see of an event, or None if the event is not visible.
+    """Return the part of an event that an actor is allowed to see, or None if the actor is not allowed to see
+    the event.
 
     Attributes that the actor is not allowed to know about are removed from `changed`.
     """
@@ -204,7 +205,7 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 class Part:
     """A part of the event log.
 
-    `last` is the number of the last examined event. `more` is True if further events may follow.
+    `last` is the number of the last examined event. `more` is True if further events might follow.
     """
 
     events: list[Event]
@@ -223,8 +224,8 @@ def read_part(
 ) -> Part:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
 
-    `spend` receives the number of examined events. Raises GoneError, StorageError, and any error from
-    `spend`.
+    `spend` is called with the number of events in each batch that is examined. Raises GoneError,
+    StorageError, and any error from `spend`.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

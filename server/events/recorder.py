@@ -56,8 +56,8 @@ class Recorder:
 
     - `accounts`: setting for the accounts database; in PostgreSQL, it contains the event log, too
     - `replaced`: earlier versions of documents that changed while no server was running, by path
-    - `served`: False outside a server, to skip invalid files, whose last valid version a server may still
-      serve
+    - `served`: whether this process is a server; if not, invalid files are skipped, because a server might
+      still serve their last valid versions
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for a record. Return the number of the last event, or None if the events must be
-        logged later.
+        """Log the events for the changes in `record`. Return the number of the last event, or None if the
+        events must be logged later.
 
         Never raises an error.
         """
@@ -116,8 +116,8 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log differences between the files and the logged versions or, in a new log, only store the
-        versions.
+        """Log the differences between the files and the versions in the log. In a new log, store the versions
+        of all files without logging any events.
 
         Return False if the configuration has changed since it was read.
         """
@@ -199,7 +199,7 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file is unchanged since the new commit."""
+        """Return whether a file is unchanged since the commit that is now checked out."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -276,7 +276,9 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into one site.update, and hidden ones into another, to limit the size of the log."""
+    """Join content events into one site.update event, and hidden content events into another, to limit the
+    size of the log. Schema events are not joined.
+    """
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

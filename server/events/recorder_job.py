@@ -10,7 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs changes that have not been logged by a write. Other machines wake it with `notices`."""
+    """Job that logs changes that have not been logged by a write. Notices from other machines wake it."""
 
     name = "record"
     failure = "changes can't be recorded"

@@ -21,7 +21,7 @@ def require_kept(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number of the event after which a stream starts, or None if it can't resume."""
+    """Return the number of the event after which a stream starts, or None if the stream can't resume."""
     if last_id:
         parsed = parse_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):

@@ -74,8 +74,8 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream. `restarted` means that it could not resume after the id that the
-    client sent.
+    """Return the first frames of a stream. `restarted` is set if the stream could not resume after the id
+    that the client sent.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -128,7 +128,9 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame with what the actor is allowed to see of an event, or b"" if that is nothing."""
+        """Return the frame with the part of an event that the actor is allowed to see, or b"" if the event is
+        not visible to the actor or not selected.
+        """
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""

@@ -28,13 +28,15 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification of `changed`, for at most `seconds`. The caller must hold its lock."""
+        """Wait for a notification of `changed`, for at most `seconds`. The caller must hold the lock of
+        `changed`.
+        """
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
         """Return how many seconds to pause until the Unix time `at`, at most MAX_WAIT_S.
 
-        The pause may therefore end too early, so check the time again after it.
+        Because of this limit, the pause might end too early, so check the time again afterwards.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -43,7 +45,9 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Raised by a job that has already logged its failure. Without `pause_s`, the back-off sets the pause."""
+    """Raised by a job that has already logged its failure. If `pause_s` is None, the job's `backoff`
+    determines the pause.
+    """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -54,7 +58,7 @@ class JobFailedError(BifolioError):
 class Backoff:
     """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
 
-    They start over after a success that comes at least `reset_s` seconds after the last failure.
+    The pauses start over after a success that comes at least `reset_s` seconds after the last failure.
     """
 
     first_s: float = 1.0
@@ -85,7 +89,9 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job before its first run. If this fails, it is repeated before the next run."""
+        """Prepare the job before its first run. If this raises an error, it is called again before the next
+        run.
+        """
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
@@ -99,7 +105,7 @@ class Job(ABC):
 
 
 class DeferredJob(Job):
-    """Placeholder for a job, so that its modules are imported only when it is first needed."""
+    """Placeholder for a job. The job's modules are imported only when the job is first needed."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -144,7 +150,7 @@ class Cursor:
             return ""
 
     def move(self, position: str) -> None:
-        """Store a new position atomically. If it raises OSError, the old position is kept."""
+        """Store a new position atomically. If this raises OSError, the old position is kept."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"

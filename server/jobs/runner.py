@@ -55,8 +55,8 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now or, if it is already running, once more after that run. Raises KeyError for an
-        unknown job.
+        """Run a job now or, if it is already running, once more after that run. If the job has failed, its
+        back-off pause still applies. Raises KeyError if there is no such job.
         """
         self._lanes[name].wake()
 
@@ -141,7 +141,9 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause in seconds, or None to wait for `wake`. Call it with the lock held."""
+        """Return the remaining pause in seconds, or None to wait for `wake`. The caller must hold the
+        lock.
+        """
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

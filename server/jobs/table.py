@@ -24,7 +24,7 @@ class JobTable:
         self._memory[:] = bytes(len(self._memory))
 
     def note(self, report: Report) -> None:
-        """Store the latest report on a job. Thread-safe for different jobs."""
+        """Store the latest report on a job. Threads can store reports on different jobs at the same time."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.due is None else report.due

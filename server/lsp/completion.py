@@ -34,7 +34,7 @@ NOTHING: Json = {"isIncomplete": False, "items": []}
 
 
 def complete(view: View, path: str, params: Json) -> Json:
-    """Return the completions at a position of a document file."""
+    """Return the completions at a position in a document or configuration file."""
     if is_configuration(path):
         return complete_configuration(view, path, params)
     source = view.source(path)
@@ -52,7 +52,7 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return the description of a completion item."""
+    """Return the description for a completion item with this `data`, or "" if there is none."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
@@ -78,7 +78,7 @@ def _whole_document(view: View, source: Source) -> Json:
 
 @dataclass(frozen=True, eq=False)
 class _Completion:
-    """Completion at one cursor."""
+    """The completions at one cursor position."""
 
     view: View
     source: Source
@@ -132,7 +132,7 @@ class _Completion:
             }
 
     def _after_key(self, attribute: Attribute | None) -> str:
-        """Return the snippet after a new key."""
+        """Return the snippet to insert after a new key."""
         style, indent = self.cursor.style, " " * (self.cursor.indent + 2)
         many = attribute is not None and attribute.to_many
         if style == "json" or style == "toml" or style == "flow":
@@ -149,7 +149,7 @@ class _Completion:
     # --- entries of dynamic zones and lists ----------------------------------------------------
 
     def _entries(self, attribute: Attribute, dash: str) -> Json:
-        """Return a skeleton for each component that the list can contain."""
+        """Return a completion with a skeleton for each component that the list can contain."""
         uids = [attribute.component] if attribute.component else list(attribute.components)
         types = (self.view.schema.types.get(uid or "") for uid in uids)
         return _listed(self.source, (self._entry(attribute, t, dash) for t in types if t is not None))
@@ -202,7 +202,7 @@ class _Completion:
         return _listed(self.source, self._words(words, before, raw=attribute.type == "boolean"))
 
     def _system_values(self, name: str, before: str) -> Json:
-        """Return completions for keys that are not attributes."""
+        """Return completions for the value of a key that is not an attribute, such as `locale`."""
         source, path = self.source, self.cursor.path
         words: Iterable[str] = ()
         parent = source.attribute_at(path[:-1]) if path else None
@@ -319,7 +319,9 @@ class _Completion:
 
 
 def _best(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return the best matches of entries sorted by id, by uid: ids first, then beginnings of words."""
+    """Return up to MAX_ITEMS entries that contain `query`, each with its uid: first those whose id begins
+    with it, then those with a word that begins with it, then others.
+    """
     matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
     word = f" {query}"
     first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)

@@ -77,7 +77,7 @@ _FLAGS = frozenset(
 
 
 def complete_configuration(view: View, path: str, params: Json) -> Json:
-    """Return completions in site.yaml or a schema."""
+    """Return the completions at a position in site.yaml or a schema."""
     text = view.text(path)
     index = text.index(params.get("position")) if text else 0
     cursor = cursor_at(path, text.value, index) if text else None
@@ -254,7 +254,7 @@ def _words_of_schema(place: _Place, path: tuple[str, ...]) -> Words:
 
 
 def hover_configuration(view: View, path: str, params: Json) -> Json | None:
-    """Return the description of a key or value in site.yaml or a schema."""
+    """Return the description of the key or value at a position in site.yaml or a schema, or None."""
     found = _node_at(view, path, params)
     if found is None:
         return None

@@ -57,7 +57,7 @@ def title(document: Document) -> str:
 
 
 def status(view: View, document: Document) -> str:
-    """Return the status for a reader, such as "draft", or "" if the content type has no drafts."""
+    """Return a document's status as text, such as "draft", or "" if its content type has no drafts."""
     if not document.type.draft_publish:
         return ""
     published, draft = (
@@ -82,7 +82,7 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Describe a media file, with its picture."""
+    """Describe a media file, including its picture if it is an image."""
     parts = [f"**{plain(file.path)}**", measurements(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
@@ -93,7 +93,7 @@ def describe_media(view: View, file: Document) -> str:
 
 
 def measurements(file: Document) -> str:
-    """Return size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
+    """Return the dimensions, size and type of a media file, such as `1200 × 800 · 340 kB · image/png`."""
     width, height, size = (_value(file, name) for name in ("width", "height", "size"))
     parts = [f"{width} × {height}" if width and height else "", f"{size} kB" if size is not None else ""]
     return " · ".join(filter(None, (*parts, str(_value(file, "mime") or ""))))
@@ -107,7 +107,7 @@ def _value(file: Document, name: str) -> Any:
 
 
 def describe_key(type_: Type | None, name: str) -> str:
-    """Describe a key of a document file, or return "" if it is unknown."""
+    """Describe a key of a document file. Return "" if the key is unknown."""
     attribute = type_.attributes.get(name) if type_ else None
     if type_ is None or attribute is None:
         return FILE_KEYS.get(name, "")
@@ -141,5 +141,5 @@ def describe_type(type_: Type) -> str:
 
 
 def plain(text: str) -> str:
-    """Escape the characters that have a meaning in Markdown."""
+    """Escape the characters that have a special meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in text)

@@ -49,7 +49,7 @@ def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json
 
 
 def span_of(problem: Problem, text: Text, nodes: Iterable[Node]) -> Span:
-    """Return the span of the value, key, word or line with a problem."""
+    """Return the span of the value, key, word or line that the problem is about."""
     start = text.place(problem.line, problem.column)
     for node in nodes:
         if node.value and node.value[0] - 1 <= start <= node.value[0]:  # with or without a quote
@@ -74,7 +74,9 @@ def code_actions(
     versions: Mapping[str, int | None],
     only: Iterable[str] = (),
 ) -> list[Json]:
-    """Return fixes for the problems in a span, and one fix for all problems in the file."""
+    """Return fixes for the problems in a span, and one fix for all problems in the file. If `only` is not
+    empty, only these kinds of code actions are returned.
+    """
     text = view.text(path)
     if text is None:
         return []

@@ -1,4 +1,4 @@
-"""Edits of texts and files for an editor to apply."""
+"""Edits to texts and files, which an editor applies."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
@@ -12,7 +12,7 @@ MAX_COMPARED_LINES = 4000  # With more lines, one edit replaces all of them.
 
 
 def text_edits(old: str, new: str) -> list[Json]:
-    """Return the edits that change one text into another."""
+    """Return the edits that change the text `old` into `new`."""
     text = Text(old)
     return [{"range": text.range(span), "newText": added} for span, added in _changes(old, new)]
 
@@ -38,7 +38,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Shorten a change by the characters that are the same at its start and end."""
+    """Remove from a change the characters that `old` and `new` have in common at the start and at the end."""
     start, most = 0, min(len(old), len(new))
     while start < most and old[start] == new[start]:
         start += 1
@@ -51,9 +51,9 @@ def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def edit_of_plan(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit for a plan: first changes of texts, then renames of files.
+    """Return the edit that carries out a plan: first the changes to texts, then the renames of files.
 
-    `versions` contains the versions of open texts, by path.
+    `versions` maps the path of each open text to its version.
     """
     changes: list[Json] = []
     for path, (old, new) in sorted(plan.texts.items()):

@@ -63,7 +63,9 @@ class Flow:
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
-    """Scan the brackets at index `start`, up to their end or `end`. `path` is the path of their value."""
+    """Scan the bracketed value at index `start`, up to its closing bracket or the index `end`. `path` is the
+    path of this value.
+    """
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
         flow.end = found.end()
@@ -130,7 +132,9 @@ def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
 
 
 def plain_text(text: str, quote: str) -> str:
-    """Remove the escapes of a quoted scalar."""
+    """Return the value of a scalar, given its text without quotes. Escape sequences are decoded according to
+    `quote`.
+    """
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

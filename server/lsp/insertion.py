@@ -15,14 +15,14 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """Writer of keys and values at a cursor. `snippets`: whether the editor supports snippets."""
+    """Writer of keys and values at a cursor. `snippets` tells whether the editor supports snippets."""
 
     text: Text
     cursor: Cursor
     snippets: bool
 
     def key(self, name: str, after: str) -> Json:
-        """Return the edit that inserts a key and the snippet `after`."""
+        """Return the edit that inserts the key `name`, followed by the snippet `after`."""
         cursor, text = self.cursor, self.text
         start, end = cursor.span
         if cursor.is_followed:
@@ -40,7 +40,7 @@ class Insertion:
         return self.edit((start, end), new, after)
 
     def edit(self, span: tuple[int, int], new: str, after: str = "") -> Json:
-        """Return the edit that replaces a span by a text and the snippet `after`."""
+        """Return the edit that replaces a span with the text `new`, followed by the snippet `after`."""
         if not self.snippets:
             after = after.replace("$0", "").replace("\\}", "}")
         elif after:
@@ -61,7 +61,7 @@ class Insertion:
         return self.text.range(self.cursor.span)
 
     def value(self, new: str, before: str = "") -> Json:
-        """Return the edit that inserts a value."""
+        """Return the edit that inserts the value `new`, preceded by the text `before`."""
         start, end = self.cursor.span
         text = self.text.value
         if (

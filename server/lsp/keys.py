@@ -1,6 +1,6 @@
 """Scanner for the keys and values of a document file, which may be incomplete.
 
-The parsers in `server.formats` reject a text in the middle of typing.
+The parsers in `server.formats` can't be used, because they reject text that is still being typed.
 """
 
 import re
@@ -27,7 +27,9 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]*?)[ \t]*(\]\]?|$)")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys. `body` is where the Markdown body starts, or the text ends."""
+    """The part of a file that contains keys. `body` is where the Markdown body starts or, in other files,
+    where the text ends.
+    """
 
     style: str
     start: int
@@ -59,7 +61,7 @@ def region_of(path: str, text: str) -> Region:
 
 
 def nodes_of(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a document file in order."""
+    """Return the keys and list items of a document file, in the order in which they appear."""
     if len(text) > MAX_SCANNED_CHARS:
         region = region_of(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -130,7 +132,9 @@ class _YamlScanner:
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items at an index, if any. Return the index after their dashes."""
+        """Enter the list items that begin at an index. Return the index after their dashes, and whether there
+        are any.
+        """
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)
@@ -174,7 +178,9 @@ class _YamlScanner:
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
     def _flow_end(self, at: int, column: int) -> int:
-        """Return the latest index at which brackets can end: before the next key to their left."""
+        """Return the latest index at which the brackets at `at` can end: before the next line with a key that
+        is not indented more than `column`.
+        """
         for start, after in _lines(self.text, next_line(self.text, at), self.end):
             found = re.compile(r"( *)(?:- )*[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z)").match(self.text, start, after)
             if found and len(found[1]) <= column:
@@ -245,7 +251,7 @@ def _toml_names(text: str) -> list[str]:
 
 
 def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
-    """Return the span of a scalar without its quotes, and the quote."""
+    """Return the span of a scalar without its quotes, and its quote ("" if it is not quoted)."""
     quote = text[at] if text[at] in "\"'" else ""
     if quote:
         pattern = r'"((?:\\.|[^"\\])*)' if quote == '"' else r"'((?:''|[^'])*)"
@@ -263,9 +269,9 @@ def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
 class Cursor:
     """Place of the cursor among the keys of a file.
 
-    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
-    replaces, and `prefix` its part before the cursor. `style` is "yaml", "flow" (YAML or TOML in brackets),
-    "json" or "toml".
+    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the span of the text that
+    a completion replaces, and `prefix` is the part of this text before the cursor. `style` is "yaml", "flow"
+    (YAML or TOML in brackets), "json" or "toml".
     """
 
     role: str
@@ -279,7 +285,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Return the place of the cursor, or None if nothing can be completed there."""
+    """Return the place of the cursor at an index, or None if nothing can be completed there."""
     region = region_of(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))
@@ -386,7 +392,7 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
 
 
 def siblings(nodes: list[Node], cursor: Cursor) -> set[str]:
-    """Return the other keys of the cursor's mapping."""
+    """Return the other keys of the mapping that contains the cursor."""
     return {
         str(node.path[-1])
         for node in nodes

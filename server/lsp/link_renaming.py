@@ -1,7 +1,7 @@
-"""Links in Markdown texts after a rename.
+"""Updates of links in Markdown texts after a rename.
 
-`bifolio mv` only prints these links, because a link may be part of an example. In an editor, a rename can be
-undone, and links in code are skipped.
+`bifolio mv` prints these links instead of changing them, because a link might be part of an example. In an
+editor, links are changed, because a rename can be undone; links in code are skipped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,9 @@ from server.site.check.links import MEDIA_PREFIX
 
 
 def with_links(view: View, plan: Plan) -> Plan:
-    """Return a plan that also changes the links to the renamed files, and the relative links in them."""
+    """Return `plan` with additional changes: to links that lead to the renamed files, and to relative links
+    in these files.
+    """
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | paths_with(view, names_of(view, plan.renames))):
@@ -46,7 +48,9 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 
 
 def _renamed(view: View, path: str, target: str, leads_to: str, renames: Mapping[str, str]) -> str:
-    """Return the new destination of a link in the file at `path` that leads to the file at `leads_to`."""
+    """Return the new destination of a link in the file at `path`. Before the renames, its destination is
+    `target`, which leads to the file at `leads_to`.
+    """
     new = renames.get(leads_to, leads_to)
     if target.startswith(MEDIA_PREFIX):
         return target if new == leads_to else MEDIA_PREFIX + quote(new.removeprefix(f"{UPLOADS}/"))

@@ -58,7 +58,7 @@ class Link:
 
 
 def headings(text: str, start: int = 0) -> list[Heading]:
-    """Return the headings of a Markdown text outside of fenced code."""
+    """Return the headings of a Markdown text after index `start`, except those in fenced code."""
     code = _code_spans(text, start)
     found = [Heading(len(one[1]), one[2], (one.start(), one.end())) for one in _HEADING.finditer(text, start)]
     found += [
@@ -69,7 +69,7 @@ def headings(text: str, start: int = 0) -> list[Heading]:
 
 
 def links(text: str, start: int = 0) -> Iterator[Link]:
-    """Yield the links and images of a Markdown text outside of fenced code."""
+    """Yield the links and images of a Markdown text after index `start`, except those in fenced code."""
     code = _code_spans(text, start)
     for found in _LINK.finditer(text, start):
         group = next(n for n in (2, 3, 4) if found[n] is not None)
@@ -94,7 +94,7 @@ def _is_inside(index: int, spans: list[Span]) -> bool:
 
 
 def body_start(path: str, text: str) -> int | None:
-    """Return the index at which the Markdown body starts, or None for other files."""
+    """Return the index at which the Markdown body starts, or None if the file is not a Markdown file."""
     return min(region_of(path, text).body, len(text)) if path.endswith(MARKDOWN) else None
 
 
@@ -102,8 +102,8 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and anchor of a link's destination, or None if it is not a file of the site. For the
-    address of a page, the path is that of the document.
+    """Return the path and the anchor to which a link in the file at `path` leads, or None if it does not lead
+    to a file in the site. If the link leads to a page, the returned path is that of the page's document.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -124,7 +124,9 @@ def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def document_at(view: View, path: str, target: str) -> Document | None:
-    """Return the document to whose page a link in the file at `path` leads. `target` is without an anchor."""
+    """Return the document whose page a link in the file at `path` leads to, or None. `target` is the link's
+    destination without the anchor.
+    """
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not target.startswith("/"):
         return None
@@ -133,7 +135,7 @@ def document_at(view: View, path: str, target: str) -> Document | None:
 
 
 def link_at(text: Text, path: str, index: int) -> Link | None:
-    """Return the link at an index of a Markdown text."""
+    """Return the link at an index of a Markdown text, or None."""
     return next((link for link in links_in(text, path) if link.span[0] <= index <= link.span[1]), None)
 
 
@@ -148,7 +150,7 @@ def _existing(view: View, path: str) -> str:
 
 
 def anchor_span(view: View, path: str, anchor: str) -> Span | None:
-    """Return the span of the heading with an anchor, or None."""
+    """Return the span of the heading with this anchor in the file at `path`, or None if there is none."""
     text = view.text(path)
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:
@@ -161,7 +163,7 @@ def anchor_span(view: View, path: str, anchor: str) -> Span | None:
 
 
 def complete_link(view: View, source: Source, index: int) -> Json:
-    """Return completions for a link: documents, media files and headings."""
+    """Return completions for the link at an index: documents, media files and headings."""
     text = source.text
     line = text.value[text.starts[text.line_of(index)] : index]
     found = _OPEN_LINK.search(line)
@@ -237,7 +239,7 @@ def _document_item(view: View, source: Source, link: str, document: Document, ti
 
 
 def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
-    """Yield the addresses of documents whose title, id or address contains the last segment of a query."""
+    """Yield completions for documents whose title, id or address contains the last segment of `query`."""
     folder, _, name = query.rpartition("/")
     addresses, origin_of = view.overlay.audit.addresses, view.overlay.document(source.path)
     origin = addresses.origin(origin_of) if origin_of else ""
@@ -256,7 +258,9 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
 
 
 def _named(view: View, pages: Pages, name: str) -> Iterator[tuple[Document, str]]:
-    """Yield the documents whose title, id or value in the address contains a text, each with its title."""
+    """Yield the documents that `name` matches, each with its title. It can match part of the title, of the
+    id, or of the attribute value in the document's address.
+    """
     titles = view.titles.of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):

@@ -25,7 +25,9 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the definition of the document, media file, component, attribute or heading at a position."""
+    """Return the location at which the document, media file, component, attribute or heading at a position is
+    defined.
+    """
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -99,7 +101,9 @@ def references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the document or media file at a position, also of a link, or else the document in the file."""
+    """Return the key of the document or media file to which the value or link at a position refers. If there
+    is no such value or link, return the key of the document in the file.
+    """
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
     source = view.source(path)
@@ -117,7 +121,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
-    """Return the document or media file to which a link in the file at `path` leads."""
+    """Return the key of the document or media file to which a link in the file at `path` leads, or None."""
     found = destination_of(view, path, link)
     if found is None:
         return None
@@ -149,7 +153,9 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def names_of(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words of which a link to one of the files at `paths` contains at least one."""
+    """Return a set of words such that every link to one of the files at `paths` contains at least one of
+    them.
+    """
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])
@@ -161,7 +167,7 @@ def names_of(view: View, paths: Iterable[str]) -> set[str]:
 
 
 def paths_with(view: View, words: Collection[str]) -> set[str]:
-    """Return the paths of documents with one of the words in their Markdown body."""
+    """Return the paths of the documents whose Markdown body contains at least one of `words`."""
     found = set()
     for type_ in view.schema.content_types if words else ():
         at = type_.position.get(type_.body or "")
@@ -205,7 +211,7 @@ def document_links(view: View, path: str, params: Json) -> list[Json]:
 
 
 def documents_by_title(view: View, query: str) -> list[Json]:
-    """Return the documents whose title or id contains a text."""
+    """Return the documents whose title or id contains `query`."""
     folded = query.casefold()
     found: list[Json] = []
     for type_ in view.schema.content_types:

@@ -1,4 +1,4 @@
-"""Templates for new documents, and the command that creates one."""
+"""Templates for new documents, and the command that creates a document."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -67,14 +67,17 @@ def _plain(value: Any) -> str:
 
 
 def _existing(view: View, path: str) -> str:
-    """Return the path of a file in any format that already contains the document, or ""."""
+    """Return the path of an existing file for the document at `path`, in any format, or "" if there is
+    none.
+    """
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates a new document, and its file's URI. Raises ValidationError.
+    """Return the edit that creates a new document, and the URI of the document's file. Raises
+    ValidationError.
 
     `arguments` contains `type`, `name` and optionally `locale`.
     """

@@ -57,7 +57,7 @@ def _name(node: Node, nodes: list[Node], text: Text) -> str:
 
 
 def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
-    """Return the end index of each key's value: before the next key outside of it."""
+    """Return the end index of the value of each node, which is before the next key outside this value."""
     ends: list[int] = []
     region_end = region_of(path, text).end
     open_nodes: list[int] = []

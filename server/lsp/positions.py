@@ -1,4 +1,4 @@
-"""Conversion between the positions of editors and of Bifolio.
+"""Conversion between the positions that editors use and the positions that Bifolio uses.
 
 Editors count lines and UTF-16 code units from 0; Bifolio counts lines and characters from 1.
 """
@@ -19,7 +19,7 @@ Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text whose lines are counted as editors do."""
+    """A text whose lines are counted the way editors count them."""
 
     def __init__(self, value: str) -> None:
         self.value = value
@@ -43,7 +43,9 @@ class Text:
         return bisect_right(self.starts, index) - 1
 
     def index(self, position: Any) -> int:
-        """Return the index of an editor's position, moved into the text if necessary."""
+        """Return the index in the text for an editor's position. A position outside the text is moved to the
+        nearest index in it.
+        """
         line, units = _numbers(position)
         if line >= len(self.starts):
             return len(self.value)
@@ -67,7 +69,9 @@ class Text:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def place(self, line: int | None, column: int | None) -> int:
-        """Return the index of a line and column that count from 1, or 0 without a line."""
+        """Return the index in the text for a line and a column, which count from 1. Return 0 if `line` is
+        None.
+        """
         if line is None:
             return 0
         if "\r" not in self.value:

@@ -31,7 +31,7 @@ RequestId = int | str
 
 
 class RequestError(Exception):
-    """Error response with a message for the user."""
+    """Raised to respond to a request with an error. The message is meant for the user."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)

@@ -22,7 +22,9 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the name at a position and its range, or None if it can't be renamed."""
+    """Return the range of the name at a position and the id to edit, or None if nothing can be renamed
+    there.
+    """
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -45,7 +47,8 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames a document or media file, with all references.
+    """Return the edit that renames the document or media file at a position, and updates all references to
+    it.
 
     Raises the errors of `plan_rename`.
     """
@@ -69,7 +72,7 @@ def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that must accompany a rename of files in the editor."""
+    """Return the edits that must accompany a rename of files in the editor, or None if there are none."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

@@ -332,7 +332,7 @@ class Server:
 
 
 def client_of(capabilities: Any) -> Client:
-    """Convert the capabilities that an editor sends."""
+    """Convert the capabilities that an editor sends into a `Client`."""
 
     def has(*keys: str) -> Any:
         found = capabilities

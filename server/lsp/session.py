@@ -14,9 +14,9 @@ log = logging.getLogger("bifolio")
 
 
 class Session:
-    """The sites in the editor. Not thread-safe.
+    """The sites that are open in the editor. Not thread-safe.
 
-    A site is opened with its first file or its folder.
+    A site is opened when its folder or one of its files is first opened in the editor.
     """
 
     def __init__(self, publish: Publish, site: Path | None, timing: Timing) -> None:
@@ -41,7 +41,9 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site of a file and the file's path in it, or None outside of all sites."""
+        """Return the site that contains a file, and the file's path in the site. Return None if the file is
+        outside all sites.
+        """
         path = path_of(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

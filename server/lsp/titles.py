@@ -14,7 +14,7 @@ MAX_TITLE_CHARS = 120
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A document's id and title, and `folded`, the text to search."""
+    """A document's id and title, and `folded`, the case-folded text in which both are searched."""
 
     document_id: str
     title: str

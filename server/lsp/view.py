@@ -34,7 +34,7 @@ class Client:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A site and the open texts, by path."""
+    """A site, and the texts that are open in the editor, by path."""
 
     overlay: Overlay
     texts: Mapping[str, Text]
@@ -62,7 +62,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return the text of a file from the editor or the disk, or None."""
+        """Return the text of a file from the editor or from the disk, or None if the file can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -74,14 +74,16 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return a document file, or None if no content type uses the path."""
+        """Return a document file, or None if no content type uses the path or the file can't be read."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return a version of a document, or a media file. Prefers the given locale."""
+        """Return a media file, or a version of a document, preferably in `locale`. Return None if there is
+        none.
+        """
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -129,14 +131,16 @@ class Source:
         return type_
 
     def attribute_at(self, path: KeyPath) -> Attribute | None:
-        """Return the attribute of the value or list item at a path."""
+        """Return the attribute of the value or list item at a path, or None."""
         while path and isinstance(path[-1], int):
             path = path[:-1]
         type_ = self.type_at(path[:-1]) if path else None
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path, and the document or media file that it refers to."""
+        """Return the attribute at a path and the key of the document or media file that it refers to, or
+        None.
+        """
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)
         if attribute is None and path and path[-1] == "documentId":  # {__type: …, documentId: …}
@@ -150,7 +154,7 @@ class Source:
             return None
 
     def node_at(self, index: int) -> Node | None:
-        """Return the last key or value at an index."""
+        """Return the last node whose key or value is at an index, or None."""
         found = None
         for node in self.nodes:
             begin, end = node.key

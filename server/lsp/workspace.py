@@ -91,7 +91,7 @@ class Workspace:
     # --- texts ---------------------------------------------------------------------------------
 
     def put(self, path: str, opened: OpenText) -> None:
-        """Add an opened text, or replace a changed one."""
+        """Add a text that has been opened, or replace a text that has changed."""
         with self._changed:
             is_new = path not in self.opened
             self.opened = {**self.opened, path: opened}
@@ -133,7 +133,9 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """Return the site with the current texts. Slower than `view`."""
+        """Return the current state of the site with the current texts, or None before the site has been read.
+        This is slower than `view`.
+        """
         view = self.view
         if view is None or self._site is None:
             return None
@@ -204,7 +206,9 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due: of the text at the returned path, or of the whole site."""
+        """Wait until a check is due. Return the path of the text to check (or None), and whether to check the
+        whole site.
+        """
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -301,7 +305,9 @@ _TEXT_RULES = frozenset(
 
 
 def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Combine the problems of a text with known problems of other rules, keeping known fixes."""
+    """Combine the problems found in a text with the known problems of rules that such a check does not cover.
+    Known fixes are kept.
+    """
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

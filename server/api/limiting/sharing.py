@@ -36,8 +36,8 @@ def is_shared(settings: Settings) -> bool:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the store is Redis, but the Python package is missing or the URL is missing or
-    invalid.
+    """Raise SetupError if the store is Redis, but the Python package for Redis is missing, or the store's URL
+    is missing or invalid.
     """
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
@@ -103,8 +103,8 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of clients with at least `least` unsent requests, and adopt the totals that the store
-    returns.
+    """Send the counts of clients with at least `least` unsent requests to the store, and update `table` with
+    the totals that the store returns.
     """
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}

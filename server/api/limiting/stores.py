@@ -30,15 +30,15 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface of a store. Its methods raise the exceptions of the database driver."""
+    """Interface to a store. Its methods raise the database driver's exceptions."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add requests to the store, and return each client's total in its current window of `window_s`
+        """Add `counts` to the store. Return each client's total in its current window, which lasts `window_s`
         seconds.
         """
 
     def close(self) -> None:
-        """Close the connection. `add` opens a new one."""
+        """Close the connection. `add` opens a new connection when it is called again."""
 
 
 class PostgresStore:
@@ -50,7 +50,9 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add requests to the table, and return each client's total. Raises psycopg.Error."""
+        """Add `counts` to the table, and return each client's total in its current window. Raises
+        psycopg.Error.
+        """
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -77,7 +79,9 @@ class RedisStore:
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add requests to Redis, and return each client's total. Raises redis.RedisError."""
+        """Add `counts` to Redis, and return each client's total in its current window. Raises
+        redis.RedisError.
+        """
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"

@@ -1,7 +1,7 @@
 """Table of request counts by client, in memory that all workers share.
 
-The table has a fixed size. If all slots that a new client could use are taken, it takes the slot of an
-expired client or, if there is none, of the client with the fewest requests.
+The table has a fixed size. If all slots that a new client could use are taken, the new client takes the slot
+of a client whose time window has ended or, if there is none, the slot of the client with the fewest requests.
 """
 
 import mmap
@@ -39,8 +39,8 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests. Return the number of the client's requests in the current window, and the window's
-        end as a Unix time.
+        """Add `amount` to a client's request count. Return the client's count in the current window, and the
+        end of the window as a Unix time.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -69,8 +69,8 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Replace a client's count with the total that the store returned, and set the seconds until the
-        window ends.
+        """Record that the store has counted the requests in `sent`. `total` is the client's total in the
+        store, and `left_s` is the number of seconds until the client's window ends.
         """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))

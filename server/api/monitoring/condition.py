@@ -1,4 +1,4 @@
-"""The condition of a server: the status of each part, and the amount of waiting work."""
+"""The condition of a server: the status of each part, and how much work is pending."""
 
 import time
 from collections import Counter
@@ -27,7 +27,7 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The status of each part of a server, and the amount of waiting work."""
+    """The status of each part of a server, and how much work is pending."""
 
     accounts: str
     commits: int  # writes that are waiting to be committed
@@ -41,7 +41,7 @@ class Condition:
 
     @property
     def lag(self) -> float:
-        """Return how many seconds the server has been behind the git remote."""
+        """Return for how many seconds the server has been behind the git remote, or 0 if it is not behind."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
@@ -62,7 +62,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the condition of a site's server. This may have to wait for a database server."""
+    """Return the condition of a site's server. This function might have to wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -114,7 +114,9 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (type, locale, status, number of documents)."""
+    """Yield the number of documents for each content type, locale and status, as (type, locale, status,
+    number).
+    """
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}

@@ -1,6 +1,7 @@
-"""Counters of requests and durations, in memory that all workers share.
+"""Counts of requests and histograms of their durations, in memory that all workers share.
 
-Each worker writes to its own slot. A worker that replaces another one continues with the same slot.
+Each worker writes to its own slot. A worker that replaces an ended worker continues to use that worker's
+slot.
 """
 
 import mmap
@@ -63,7 +64,7 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Use the slot of the worker with this number."""
+        """Make this process use the slot of worker number `worker`."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
@@ -85,7 +86,9 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, number of responses). Status 0 combines all rare statuses."""
+        """Yield the number of responses for each route, method and status, as (route, method, status,
+        number). Status 0 stands for all statuses that are not in STATUSES.
+        """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -102,7 +105,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield the process id and the size of the response caches, in bytes, of each running worker."""
+        """Yield each running worker's process id, and the size of its response caches in bytes."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]

@@ -39,8 +39,8 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write a JSON object as one line to standard output, in a single system call so that lines never get
-    mixed up.
+    """Write a JSON object as one line to standard output, in a single system call so that lines of different
+    processes never get mixed up.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
@@ -49,7 +49,9 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return the id in the request's header if it is valid, or else a new id."""
+    """Return `asked`, the id in the request's X-Request-Id header, if it is valid. Otherwise, return a new
+    id.
+    """
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
@@ -105,7 +107,9 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The messages of `bifolio serve` as JSON. `quiet` omits the same messages as in `Terminal`."""
+    """Writes the messages of `bifolio serve` as JSON. `quiet` suppresses the same messages as in
+    `Terminal`.
+    """
 
     quiet: bool = False
 

@@ -26,8 +26,8 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Describe an operation in OpenAPI for a caller. Returns None if the operation is hidden or not
-    permitted.
+    """Return the OpenAPI description of an operation for a caller, or None if the operation is hidden or the
+    caller is not allowed to use it.
     """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
@@ -106,7 +106,9 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Describe the response to a write: its result or, after a dry run, a list of files."""
+    """Describe the response to a write: its result or, after a dry run, the list of files that would
+    change.
+    """
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)

@@ -80,7 +80,9 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to undefined parameters, such as `populate` for a type without relations."""
+    """Remove references to undefined parameters, such as a reference to `populate` for a type without
+    relations.
+    """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():

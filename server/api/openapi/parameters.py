@@ -239,8 +239,8 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples for a content type: a `plain` and a `populated` document, and the `input` that creates
-    one.
+    """Return examples for a content type: a `plain` and a `populated` document, and an `input` that creates a
+    document.
 
     Only documents that the public is allowed to read are used, even if the caller is allowed to read more.
     """
@@ -306,7 +306,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example request body generated from the schema, or {} if no valid one can be generated."""
+    """Return an example request body generated from the schema, or {} if no valid body can be generated."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -316,8 +316,8 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with valid values of scalar attributes, or None if a required attribute has no
-    valid value.
+    """Return a request body with the values that `value_of` returns for scalar attributes. Invalid values are
+    omitted. Return None if a required attribute has no valid value.
     """
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():

@@ -1,4 +1,4 @@
-"""Handlers for /openapi.json, and for /docs, the page that displays it."""
+"""Handlers for the OpenAPI document at /openapi.json, and for the page at /docs that displays it."""
 
 from pathlib import Path
 

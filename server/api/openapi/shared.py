@@ -1,4 +1,4 @@
-"""JSON Schemas that are the same for all sites, such as errors, blocks, files and filters."""
+"""JSON Schemas that are the same for all sites, such as the schemas for errors, blocks, files and filters."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -197,7 +197,9 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself, by its documentId or by whether it is empty."""
+    """Return the schema for a filter on a relation itself: by the target's documentId, or by whether the
+    relation is empty.
+    """
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

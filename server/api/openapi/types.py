@@ -31,7 +31,9 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The JSON Schemas of a site's types for one caller. `names` contains the schema names by uid."""
+    """The JSON Schemas of a site's types for one caller. `names` maps each type's uid to the name of its
+    schema.
+    """
 
     types: Schema
     names: Mapping[str, str]

@@ -28,7 +28,9 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to parameters. References to undefined parameters are removed later."""
+    """Return references to the parameters with these names. References to undefined parameters are removed
+    later.
+    """
     return [ref(name, "parameters") for name in names]
 
 
@@ -61,7 +63,9 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Describe a response. If `tagged`, it has an ETag header, unless it contains only the ids of a draft."""
+    """Describe a response. If `tagged` is set, the response has an ETag header, except when it contains only
+    the ids of a draft.
+    """
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}

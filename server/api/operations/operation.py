@@ -77,7 +77,9 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation, except for what follows from other columns of the table."""
+    """The parts of an operation's OpenAPI description that can't be derived from other columns of the
+    table.
+    """
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -92,16 +94,17 @@ class Operation:
 
     - `path`: in OpenAPI's syntax; the name of a variable may be followed by a colon and a converter
       (CONVERTERS)
-    - `permission`: the minimum; handlers may require more
+    - `permission`: the permission that is always required; handlers may require others, too
     - `docs`: the OpenAPI description, or the reason why there is none
-    - `max_body`: the limit in bytes, or None for the upload limit; without permission, the limit is
-      SMALL_BODY_BYTES
+    - `max_body`: the maximum size of a request body in bytes, or None for the upload limit; for callers
+      without permission, the maximum is SMALL_BODY_BYTES
     - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
-    - `waits`: whether it may wait a long time for another process, so it runs in a separate thread pool
-    - `branch`, `dry_run`: whether it supports this parameter
+    - `waits`: whether it might have to wait a long time for another process, so it runs in a separate thread
+      pool
+    - `branch`, `dry_run`: whether it supports the query parameter `branch` or `dryRun`
     - `slash`: whether the path may end with a slash
     - `always_fails`: whether it always returns an error with advice, and is not listed in `Allow`
-    - `kind`: collection types or single types
+    - `kind`: the kind of content type that it applies to, or "" for both kinds
     """
 
     id: str
@@ -133,8 +136,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix belong to
-    it, too.
+    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix also
+    belong to the area.
 
     - `name`: for metrics
     - `parts`: the path prefixes, each either a path's first segment, or `api/` and the second segment; a
@@ -145,8 +148,9 @@ class Area:
       never immutable
     - `ignores_served_commit`: whether it always uses the current state of the repository, even if the server
       serves a past commit
-    - `may_query_accounts`: whether it may wait for the accounts database even without credentials
-    - `writes_site`: whether writes change files, so a server for a past commit rejects them
+    - `may_query_accounts`: whether requests without credentials might have to wait for the accounts database,
+      too
+    - `writes_site`: whether writes change files, so a server that serves a past commit rejects writes
     """
 
     name: str

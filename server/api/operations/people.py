@@ -80,8 +80,8 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Describe a request body that contains a form. All fields are required, and only registration rejects
-    additional ones.
+    """Describe a request body that contains a form. `fields` maps each field to its minimum length. All
+    fields are required, and only registration rejects additional fields.
     """
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}

@@ -1,6 +1,6 @@
 """Permission checks for operations. Each check takes the actor, the schema and the content type in the path.
 
-They check only the minimum permission; handlers may check further permissions.
+These checks cover only the permission that is always required; handlers may check others.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Operations under `/source` and `/problems`: the files of documents, and problems in these files
+"""Operations under `/source` and `/problems`: document files, and the problems in these files
 (docs/files.md).
 """
 

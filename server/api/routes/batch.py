@@ -183,7 +183,8 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for the result of an operation, with the document as it is after the batch.
+    """Return the JSON for the result of one operation in a batch, with the document as it is after the whole
+    batch.
 
     `body` is None if the document was deleted or is too large for a response.
     """

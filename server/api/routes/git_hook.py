@@ -1,6 +1,6 @@
 """Handler for `POST /git/hook`, which git hosts such as GitHub call with a signed request after a push.
 
-A request only triggers a fetch from the configured remote, so a forged request could do no harm.
+A request only triggers a fetch from the configured remote, so even a forged request would do no harm.
 """
 
 import hmac
@@ -27,8 +27,8 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header. Its value is a prefix and the HMAC-SHA-256 of the body in hexadecimal or,
-    if `plain` is set, the secret itself.
+    """A kind of signature header. Its value is a prefix followed by the HMAC-SHA-256 of the body in
+    hexadecimal or, if `plain` is set, by the secret itself.
     """
 
     header: str
@@ -72,7 +72,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. It uses `notices` to tell other machines about a pushed commit."""
+    """Register the handler, which uses `notices` to tell other machines about a pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -113,8 +113,8 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch and its commit ("" if unknown). For notifications about anything else, yield
-    nothing.
+    """Yield each pushed branch and its commit ("" if unknown). Yield nothing if the request is not about a
+    push.
     """
     if not isinstance(told, dict):
         return

@@ -11,7 +11,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. It is used as a decorator, such as `@handles("findUsers")`."""
+    """Registry of handlers. An instance is used as a decorator, as in `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
@@ -20,7 +20,7 @@ class Handlers:
         """Return a decorator that registers a handler for operations. Raises KeyError if an operation id is
         unknown.
 
-        The handler gets the variables of the path as arguments.
+        The variables in the operation's path are passed to the handler as arguments.
         """
 
         def bind(handler: Handler) -> Handler:

@@ -1,4 +1,4 @@
-"""Sign-in: checks of passwords, responses to logins, and the cookie with the refresh token."""
+"""Sign-in: password checks, login responses, and the cookie that contains the refresh token."""
 
 import re
 from collections.abc import Mapping
@@ -48,8 +48,8 @@ _SYSTEMS = {
 def prove_password(request: Request, body: object) -> User:
     """Return the user whose identifier and password are in a request body.
 
-    Raises ValidationError if they are wrong, RateLimitError after too many attempts, and ApplicationError if
-    the user is blocked or unconfirmed.
+    Raises ValidationError if the identifier or the password is wrong, RateLimitError after too many attempts,
+    and ApplicationError if the user is blocked or unconfirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -67,7 +67,7 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for a user name or email address, whether or not it belongs to a user."""
+    """Return a login attempt for a user name or email address, whether or not such a user exists."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
@@ -86,7 +86,7 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a request body, truncated, or ""."""
+    """Return the `deviceId` in a request body, truncated if it is too long, or "" if there is none."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
@@ -135,7 +135,9 @@ def in_cookie(request: Request, settings: Settings) -> bool:
 
 
 def read_sign_in(request: Request) -> object:
-    """Parse the body of a sign-in request. With `auth.cookie`, it must be JSON. Raises ValidationError."""
+    """Parse the body of a sign-in request. If `auth.cookie` is set, the body must be JSON. Raises
+    ValidationError.
+    """
     # Otherwise, a form on any website could sign a visitor in to someone else's account.
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")

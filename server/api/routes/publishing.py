@@ -28,8 +28,8 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return the cached feeds or sitemaps, or generate them. Only one request at a time generates any, so
-        that such requests can't overload the server.
+        """Return feeds or sitemaps from the cache, or generate them. Only one request at a time can generate
+        them, so that such requests can't overload the server.
         """
         state = state_of(request)
         texts = cache.of(state).get(key)

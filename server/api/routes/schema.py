@@ -64,8 +64,8 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was created and last changed. If there is none, return the time of the
-    site's first commit or, without commits, of the server's start.
+    """Return when the settings file was created and last changed. Without a settings file, return the time of
+    the site's first commit or, if there are no commits, of server startup.
     """
     committed = site.git.committed
     try:

@@ -54,7 +54,9 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Validate the parameter `dryRun`. Raises ValidationError if it is misspelled, invalid or unsupported."""
+    """Validate the parameter `dryRun`. Raises ValidationError if its name is misspelled, its value is
+    invalid, or the operation does not support it.
+    """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
@@ -78,7 +80,9 @@ def is_dry_run() -> bool:
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message in the header Bifolio-Message, or the default. Raises ValidationError."""
+    """Return the commit message in the header Bifolio-Message, or `otherwise` if there is none. Raises
+    ValidationError.
+    """
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -86,7 +90,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return `data` in a request body, or None."""
+    """Return the value of `data` in a request body, or None if there is none."""
     return body.get("data") if isinstance(body, dict) else None
 
 

@@ -29,7 +29,9 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # threads that each client uses
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS of its calls are waiting."""
+        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS of the client's calls are already
+        waiting.
+        """
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a single connection, which is parsed with httptools (llhttp).
+"""HTTP/1.1 on a single connection. Requests are parsed with httptools (llhttp).
 
 Pipelined requests are queued, and each waits until the client has read most of the previous response.
 """
@@ -45,8 +45,8 @@ _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """The server of a connection. `heads` is a cache that maps the bytes of a request without a body to its
-    environ.
+    """The server to which a connection belongs. `heads` is a cache that maps the bytes of a request without a
+    body to its environ.
     """
 
     # A request that is cached takes 40 µs instead of 50.
@@ -69,7 +69,7 @@ class Server(Protocol):
 
 
 class _RefusedError(Exception):
-    """Raised to reject the head of a request. The only argument is the status."""
+    """Raised to reject the head of a request. The only argument is the HTTP status."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading if too many bytes are waiting to be handled. Otherwise, resume it."""
+        """Pause reading if too many bytes are waiting to be handled. Otherwise, resume reading."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -252,7 +252,9 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection now if it is idle, or else after the next response."""
+        """Close the connection now if it is idle. Otherwise, it closes after the next response, because the
+        server is retiring.
+        """
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
@@ -266,7 +268,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._since if is_waiting and not self._lingers else None
 
     def drop(self) -> None:
-        """Close the connection after sending all bytes, even in the middle of a request."""
+        """Close the connection after sending all queued bytes, even in the middle of a request."""
         self._transport.close()
 
     def give_up(self) -> None:
@@ -340,8 +342,8 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def _advance(self) -> None:
-        """Handle the next request, unless the client has yet to read most of the previous response. Postpone
-        further requests, so they don't delay other clients.
+        """Handle the next request once the client has read most of the previous response. Further requests
+        are postponed, so they don't delay other clients.
         """
         if self._advancing or self._is_postponed:
             return
@@ -366,7 +368,9 @@ class Connection(asyncio.BufferedProtocol):
         return bool(self._waiting) and self._turn is None and self._drained is None and self.is_open
 
     def _leave(self) -> None:
-        """Record that the client will send nothing more, and abort an incomplete body."""
+        """Record that the client will send nothing more, and abort the request whose body is incomplete, if
+        any.
+        """
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -550,7 +554,7 @@ class Exchange:
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Complete a response head, and decide whether the connection closes after the response."""
+        """Return the complete response head, and decide whether the connection closes after the response."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -559,7 +563,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Return whether closing the connection is better than receiving the rest of the body."""
+        """Return whether closing the connection is better than receiving the rest of the request body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

@@ -1,7 +1,7 @@
 """Generations of workers. All workers of a generation are forked from one process, so that they share its
 memory.
 
-If a change affects all of a large site, a new process loads the site and forks the next generation.
+If a change affects all documents of a large site, a new process loads the site and forks the next generation.
 """
 
 import logging
@@ -113,7 +113,9 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
+        """Fork the next generation if it is due now. If it is due later, return the seconds to wait,
+        otherwise None.
+        """
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
@@ -237,7 +239,9 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout."""
+        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout.
+        Return the exit status.
+        """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -124,7 +124,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The status line and the app's headers as bytes."""
+    """The status line and the app's headers, encoded as bytes."""
 
     lines: bytes
     has_length: bool
@@ -143,7 +143,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode the target of a request, because some clients send unencoded UTF-8."""
+    """Percent-encode the non-ASCII bytes in a request's target, because some clients send unencoded UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -161,7 +161,7 @@ def has_body(environ: Mapping[str, object]) -> bool:
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Split a request's target into host, path and query. Returns None if it is invalid."""
+    """Split a request's target into host, path and query. Return None if the target is invalid."""
     if not _TARGET.fullmatch(target):
         return None
     authority, rest = b"", _ESCAPED.sub(_percent_encode, target.partition(b"#")[0])

@@ -1,7 +1,7 @@
 """Heartbeats of workers: counters in shared memory that each worker increments regularly.
 
-A worker that hangs or is suspended may hold locks and connections, so the supervisor must be able to detect
-this.
+A worker that hangs or is suspended might hold locks and connections, so the supervisor must be able to detect
+such workers.
 """
 
 import mmap
@@ -40,7 +40,7 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If this check comes late, restart all timeouts."""
+        """Read all counters. If this call comes late, restart all timeouts."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)

@@ -1,6 +1,6 @@
-"""The HTTP server of one process: an event loop with all connections, which calls a WSGI app.
+"""The HTTP server of one process: an event loop that handles all connections and calls a WSGI app.
 
-Short reads run on the event loop, longer reads on two threads, and everything that may block runs in thread
+Short reads run on the event loop, longer reads on two threads, and everything that might block runs in thread
 pools.
 """
 
@@ -59,7 +59,7 @@ MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """The open connections of a process, by the client's address and port."""
+    """The open connections of a process, keyed by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -166,8 +166,8 @@ class HttpServer:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, and end after CLOSE_NOTICE_S seconds. Until then, responses contain
-        `Connection: close`.
+        """Stop accepting connections, and end the server after CLOSE_NOTICE_S seconds. Until then, responses
+        contain `Connection: close`.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -262,7 +262,7 @@ class HttpServer:
             exchange.give_up()
 
     async def _compute(self, exchange: Exchange) -> None:
-        """Run a read on a thread, because it takes too long for the event loop."""
+        """Handle a read on a separate thread, because it would take too long on the event loop."""
         environ = exchange.environ
         response = await self._run_in(self._computing, environ, self._answer_or_postpone, environ)
         if isinstance(response, _Postponed):
@@ -271,7 +271,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
-        """Use a thread pool to run a read that may block. The read is aborted if the client disconnects."""
+        """Handle a read that might block in a thread pool. The read is aborted if the client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -381,7 +381,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Let a hub send an event stream, unless the client has disconnected."""
+    """Make a hub send an event stream, unless the client has disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -397,7 +397,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files if possible, and return how many connections it allows."""
+    """Raise the limit for open files if possible, and return how many connections the limit allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

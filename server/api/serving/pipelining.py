@@ -13,14 +13,14 @@ class Pipelined(Protocol):
     address: str  # the client's IP address
 
     def advance(self) -> None:
-        """Handle the next request, if there is one."""
+        """Handle the next request, if any."""
 
 
 class PipelineTurns:
     """Queues of pipelined requests for each client (IPv4 address or IPv6 /64).
 
     Each pass of the event loop handles one request from each client, so thousands of requests from one client
-    don't delay the others.
+    don't delay other clients.
     """
 
     def __init__(self) -> None:

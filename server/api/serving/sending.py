@@ -1,7 +1,7 @@
-"""Sends large response bodies in parts, as fast as clients read them. They are kept in memory up to a limit,
-and in files after that.
+"""Sends large response bodies in parts, as fast as clients read them. Bodies are kept in memory up to a
+limit, and in files beyond that limit.
 
-If the files reach their limit, too, the client with the most bytes in files loses a connection.
+If the files also reach their limit, a connection of the client with the most bytes in files is closed.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response with a large body, or the status 503 if there is no room for it."""
+        """Send a response with a large body, or the status 503 if there is no room for the body."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -73,8 +73,8 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room for a body in files by disconnecting clients that use more space. Returns False if that
-        does not free enough.
+        """Make room in files for a body of `size` bytes by disconnecting clients that use more space than
+        `client`. Return False if this does not free enough space.
         """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
@@ -115,7 +115,9 @@ class LargeBodies:
             self._release_later(len(body))
 
     def _release_later(self, size: int) -> None:
-        """Schedule the return of freed memory to the operating system, if this was the last large body."""
+        """If no large bodies are being sent any more, schedule the return of freed memory to the operating
+        system.
+        """
         # The C library keeps the many small blocks that were needed to create the body: 100 MB after hundreds
         # of bodies of 11 MB.
         if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
@@ -154,7 +156,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of known length as fast as the client reads it. Then close the body."""
+    """Send a body of `length` bytes as fast as the client reads it. Then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:

@@ -33,8 +33,8 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `at` is when the worker was started or, if `pid` is 0, when one may be
-    started.
+    """The slot for one worker. `at` is when the worker was started or, if `pid` is 0, when a new worker can
+    be started.
     """
 
     number: int
@@ -89,7 +89,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers and wait until they have ended, until a timeout or a signal."""
+        """Retire all workers. Wait until they have ended, a timeout expires or a signal arrives."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -100,7 +100,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next one is due, or `inf` if all are
+        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf` if all are
         running.
         """
         now = time.monotonic()
@@ -174,7 +174,7 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap the workers that have ended, and log this unless `ending`."""
+        """Reap the workers that have ended, and log each unless `ending` is set."""
         multiprocessing.active_children()  # This reaps any other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
@@ -223,8 +223,8 @@ def arriving_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Context manager: catch signals, and yield a function that waits for them and returns their numbers.
 
-    Its argument is the maximum wait in seconds. The wait also ends when a file descriptor in `beside` becomes
-    readable. Signals that were already ignored, for example by nohup, stay ignored.
+    The function's argument is the maximum wait in seconds. The wait also ends when a file descriptor in
+    `beside` becomes readable. Signals that were already ignored, for example by nohup, stay ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -262,7 +262,9 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker if the supervisor writes a byte to the pipe, and end it when the pipe is closed."""
+    """Retire this worker if the supervisor writes a byte to the pipe `lifeline`, and end the worker when the
+    pipe is closed.
+    """
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()

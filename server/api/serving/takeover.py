@@ -1,7 +1,7 @@
 """Takeover of a running server's port by a new server for the same site, without rejecting requests.
 
 The old server hands its listening socket over through a Unix socket in `.bifolio/`, and retires when the new
-one is ready.
+server is ready.
 """
 
 import errno
@@ -41,7 +41,7 @@ class Taken:
             self._other.send(_READY)
 
     def is_running(self) -> bool:
-        """Whether the other server is still running. It closes its end of the connection when it ends."""
+        """Whether the other server is still running. Its end of the connection closes when it ends."""
         poll = select.poll()
         poll.register(self._other, 0)
         return not poll.poll(0)
@@ -104,7 +104,7 @@ class Offer:
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer, replacing that of a previous server."""
+        """Start the offer. It replaces the offer of any previous server."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -151,7 +151,9 @@ class Offer:
         return False
 
     def end(self) -> None:
-        """End the offer, after a new server has taken over. The new server notices when this process ends."""
+        """End the offer, because a new server is taking over. The new server notices when this process
+        ends.
+        """
         self._successor, self._taker = self._taker, None
         self.close()
 
@@ -176,7 +178,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Returns False if this is not possible."""
+        """Send the listening socket to another server. Return False if the socket can't be sent."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):

@@ -1,7 +1,7 @@
 """Handlers for the studio's page at /studio, its files, and its sessions at /studio/-/session.
 
-The page contains no data of the site. No content type can have the name `-`, so `/studio/-/` is free for
-files.
+The page itself contains no data from the site. No content type can have the name `-`, so paths below
+`/studio/-/` can be used for files.
 """
 
 import re
@@ -141,7 +141,9 @@ def _file(version: str, name: str) -> Response:
 # The cache saves 19 of the 180 µs that a brotli-compressed module of 1 kB takes, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file compressed with brotli. If the package contains the compressed file, that one is used."""
+    """Return a file compressed with brotli. If the package already contains the compressed file, return that
+    file.
+    """
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY

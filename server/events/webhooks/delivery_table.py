@@ -56,7 +56,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The number of a webhook's open deliveries, when it was disabled, and its last attempt."""
+    """The number of a webhook's open deliveries, the time when the webhook was disabled (or None), and its
+    last attempted delivery.
+    """
 
     waiting: int
     disabled: float | None
@@ -89,8 +91,8 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None. Deliveries whose numbers are in `busy` don't
-    count.
+    """Return when a webhook's next delivery is due, or None if there is none. Deliveries whose numbers are in
+    `busy` are ignored.
     """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
@@ -124,7 +126,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, so that the next one for the same document can be sent."""
+    """Mark a delivery as done, so that the next delivery for the same document can be sent."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -142,7 +144,7 @@ def give_up_all(connection: Connection, name: str, why: str) -> None:
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return a webhook's open deliveries except the `beyond` newest ones, oldest first."""
+    """Return a webhook's open deliveries except the newest `beyond` deliveries, oldest first."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -170,7 +172,7 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return the newest deliveries to the given webhooks, at most `most`, in ascending order."""
+    """Return up to `most` of the newest deliveries to the webhooks in `names`, oldest first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
@@ -187,7 +189,9 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return a webhook's number of open deliveries, when it was disabled, and its last attempt."""
+    """Return the number of a webhook's open deliveries, the time when the webhook was disabled (or None), and
+    its last attempted delivery.
+    """
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"

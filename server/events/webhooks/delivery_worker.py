@@ -109,7 +109,9 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Store outcomes, queue events, and start due attempts, if this server is the one that delivers."""
+        """If this server sends the site's deliveries, store outcomes, queue events, and start the attempts
+        that are due.
+        """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
         self._collect()
@@ -268,7 +270,7 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts for a webhook may start now."""
+        """Return how many more attempts for a webhook can start now."""
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:
@@ -301,7 +303,9 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries and start attempts, or postpone them to wait for a commit."""
+        """Store the bodies of the chosen deliveries, and start attempts. A delivery that must wait for a
+        commit is postponed.
+        """
         if not chosen:
             return
         bodies = [
@@ -375,7 +379,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved. New webhooks start after it."""
+    """Return the number of the last event before site.yaml was saved. New webhooks start after that event."""
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

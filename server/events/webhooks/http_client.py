@@ -336,9 +336,10 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery to a webhook, which `config.webhooks.resolve_environment` must have returned.
+    """Send a signed delivery to a webhook. `webhook` must have been returned by
+    `config.webhooks.resolve_environment`.
 
-    `event` is the event kind for the header X-Strapi-Event. `at` is the signed time.
+    `event` is the event kind for the header X-Strapi-Event. `at` is the time that the signature covers.
     """
     headers = {
         **webhook.headers,

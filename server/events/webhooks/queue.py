@@ -28,9 +28,10 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the settings. New ones start after the event number from `last`.
+    """Store the webhooks from the settings, and delete all others. New webhooks start after the event whose
+    number `last` returns.
 
-    A disabled webhook with new settings is enabled again.
+    A disabled webhook is enabled again if its settings have changed.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -114,9 +115,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst with one more event, which is included in the burst's event counts. If `burst` is None,
-    start a new burst.
-    """
+    """Return `burst` with `event` added to its event counts. If `burst` is None, start a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -148,7 +147,8 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Requeue the deliveries of events after number `since`, and queue new ones for events that have none.
+    """Requeue the deliveries of events after number `since`, and queue new deliveries for events that have
+    none.
 
     Return the number of queued deliveries.
     """
@@ -162,7 +162,9 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue a delivery again, unless it is open. Return it, or None if its id is unknown."""
+    """Queue the delivery with the id `webhook_id` again, unless it is still open. Return the delivery, or
+    None if the id is unknown.
+    """
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -170,7 +172,9 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again with the same id. Return False if it is still open."""
+    """Queue a delivery again with the same id. If the delivery is still open, return False and don't queue
+    it.
+    """
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

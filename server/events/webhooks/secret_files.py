@@ -20,7 +20,7 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
     """Return the secrets with which a webhook's requests are signed at a given time.
 
-    Raises SetupError if its file can't be used.
+    Raises SetupError if the webhook's secret file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -30,7 +30,8 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. For OVERLAP_S seconds, requests are also signed with the old one.
+    """Generate a new secret for a webhook. For OVERLAP_S seconds, requests are also signed with the old
+    secret.
 
     Raises SetupError if the file can't be used, or the secret comes from the settings.
     """

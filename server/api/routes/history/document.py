@@ -96,8 +96,8 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the last commit that changed an attribute, and for the last one that changed each
-    of its lines. Raises LimitError.
+    """Return the JSON for the commit that last changed an attribute, and for the commit that last changed
+    each of its lines. Raises LimitError.
     """
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))

@@ -1,4 +1,4 @@
-"""Lists under /history as JSON: commits to the site, and deleted documents."""
+"""Lists under /history as JSON: commits that changed the site, and deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parse the parameters of a list of commits. Raises ValidationError."""
+    """Parse the query parameters that select commits. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -65,7 +65,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, with the last title of each. Raises LimitError."""
+    """Return the JSON for deleted documents, each with its last title. Raises LimitError."""
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_, type_.attributes[name]) else ""
