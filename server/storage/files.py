@@ -234,7 +234,9 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, and all other paths that lead to the same files through the symbolic links in `links`."""
+    """Return `paths`, and all other paths that lead to the same files through the symbolic links in
+    `links`.
+    """
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}

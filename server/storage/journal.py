@@ -88,7 +88,9 @@ class Journal:
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if the path of a file in `writes` contains a symbolic link that is not allowed."""
+        """Raise ConflictError if the path of a file in `writes` contains a symbolic link that is not
+        allowed.
+        """
         for write in writes:
             self._target(write)
 

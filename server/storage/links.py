@@ -53,7 +53,9 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path might contain a symbolic link. `plain` caches which folders are free of symbolic links."""
+    """Whether a path might contain a symbolic link. `plain` caches which folders are free of symbolic
+    links.
+    """
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)

@@ -158,7 +158,9 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is the path that the file would have on disk."""
+    """Return the document for a media file in a bucket. `path` is the path that the file would have on
+    disk.
+    """
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()

@@ -179,7 +179,9 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of the `changed` files in the index file `index`. A value of None removes the entry."""
+    """Update the entries of the `changed` files in the index file `index`. A value of None removes the
+    entry.
+    """
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)

@@ -56,7 +56,9 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
 
 
 def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
-    """Return the merged text and the conflicts, in the order of the file, or None if merging is impossible."""
+    """Return the merged text and the conflicts, in the order of the file, or None if merging is
+    impossible.
+    """
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
     size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))

@@ -308,7 +308,9 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes when the repository's git settings change, and also every few seconds."""
+    """Return a cache key that changes when the repository's git settings change, and also every few
+    seconds.
+    """
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

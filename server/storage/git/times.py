@@ -28,7 +28,9 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file. If they are unknown, use the file's mtime, `modified`."""
+        """Return createdAt and updatedAt for a file. If they are unknown, use the file's mtime,
+        `modified`.
+        """
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)

@@ -48,7 +48,9 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The dimensions of an image (None for files that are not images), and the key of its resized variants."""
+    """The dimensions of an image (None for files that are not images), and the key of its resized
+    variants.
+    """
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
