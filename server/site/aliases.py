@@ -1,4 +1,6 @@
-"""Aliases of documents: additional addresses that lead to a document's page, listed in the document's file."""
+"""Aliases of documents: additional addresses that lead to a document's page, listed in the document's
+file.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -68,7 +70,9 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
 
 
 def normalized(path: str) -> str:
-    """Percent-encode a decoded path, and remove `.`, `..` and a final slash, so that paths can be compared."""
+    """Percent-encode a decoded path, and remove `.`, `..` and a final slash, so that paths can be
+    compared.
+    """
     return quote(normpath("/" + path.lstrip("/")), safe="/")
 
 

@@ -1,4 +1,6 @@
-"""Change log: shared memory through which all workers of a server learn of each change to the site's state."""
+"""Change log: shared memory through which all workers of a server learn of each change to the site's
+state.
+"""
 
 import fcntl
 import mmap
@@ -75,7 +77,9 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Note from the current workers for the workers that will replace them (see `server.site.problems`)."""
+        """Note from the current workers for the workers that will replace them (see
+        `server.site.problems`).
+        """
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter

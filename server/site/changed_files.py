@@ -98,7 +98,9 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry, as all files do except the description files of media files."""
+    """Return whether a file has its own entry, as all files do except the description files of media
+    files.
+    """
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 

@@ -77,7 +77,9 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Documents from files that are too broken to be served, each with only the values that can be read."""
+        """Documents from files that are too broken to be served, each with only the values that can be
+        read.
+        """
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
 

@@ -43,7 +43,9 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for uncha
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check the changes on a branch. If settings, schemas or very many files have changed, check all files."""
+    """Check the changes on a branch. If settings, schemas or very many files have changed, check all
+    files.
+    """
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)

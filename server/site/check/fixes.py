@@ -162,7 +162,9 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the fixes that are certain. Duplicate keys are fixed in files for which `problems` reports them."""
+    """Return the fixes that are certain. Duplicate keys are fixed in files for which `problems` reports
+    them.
+    """
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]

@@ -145,7 +145,9 @@ class PageAddresses:
         return self.by_value(pages.type, pages.key).get(value, [])
 
     def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
-        """Return the documents of a content type, by the value of the placeholder `name` in their addresses."""
+        """Return the documents of a content type, by the value of the placeholder `name` in their
+        addresses.
+        """
         if (type_.uid, name) not in self._values:
             documents = list(self._snapshot.tables[type_.uid].versions.values())
             found: dict[str, list[Document]] = defaultdict(list)

@@ -115,7 +115,9 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether a check is now running. The caller must hold the lock."""
+        """Start a check if one is due. Return whether a check is now running. The caller must hold the
+        lock.
+        """
         if self._running:
             return True
         at = time.monotonic()

@@ -121,7 +121,9 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without the documentId that the file for another locale or status sets."""
+    """Yield a problem for each file without the documentId that the file for another locale or status
+    sets.
+    """
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'

@@ -147,7 +147,9 @@ def survey_unsaved(overlay: Overlay) -> Survey:
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file, including missing targets of relations, without reading other files."""
+    """Return the problems in one file, including missing targets of relations, without reading other
+    files.
+    """
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
