@@ -142,7 +142,7 @@ class Mistakes:
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error about a key, too."""
+        """Defer an error about a key instead of raising it at once."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:
