@@ -1,1 +1,3 @@
-"""Document versions: their file paths, their values, and the conversion of these values from and to files."""
+"""Document versions: their file paths, their values, and the conversion of values to and from file
+contents.
+"""

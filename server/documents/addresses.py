@@ -21,7 +21,9 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if a value is missing. `pattern` is from `pattern_of`."""
+    """Return the public URL of a document, or None if it lacks a value. `pattern` is the result of
+    `pattern_of`.
+    """
     row = document.read_row()
 
     def value(name: str) -> Any:
@@ -52,7 +54,8 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace the placeholders in a URL pattern with percent-encoded values.
+    """Replace each placeholder in a URL pattern with the percent-encoded result of calling `value` with its
+    name.
 
     Returns None if a value is missing or the URL would be invalid.
     """
@@ -74,8 +77,8 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
 # The cache saves 4 of 12 µs for each address.
 @lru_cache(maxsize=256)
 def _parts(pattern: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text before the first placeholder, and each placeholder with the text after it. All texts
-    are percent-encoded.
+    """Split a URL pattern into the text before the first placeholder, and each placeholder with the text
+    after it. All of these texts are percent-encoded.
     """
     texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
     literals = [quote(text, safe=_LITERAL) for text in texts[::2]]

@@ -61,7 +61,7 @@ def _days(text: str) -> list[str]:
 
 
 def _clock(text: str) -> time | None:
-    """Parse a time of day. Returns None if it is invalid."""
+    """Parse a time of day. Returns None if the text is not a valid time."""
     found = re.fullmatch(_CLOCK, text.strip())
     if not found:
         return None
@@ -137,7 +137,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that text such as `1,234 km` could mean."""
+    """Return the numbers, as strings, that text such as `1,234 km` could mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

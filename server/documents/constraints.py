@@ -35,7 +35,9 @@ REQUIRED_MESSAGE = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return an error message for each option that a value violates. Messages omit the attribute's name."""
+    """Return an error message for each option that a value violates. The messages do not contain the
+    attribute's name.
+    """
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
@@ -55,7 +57,9 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and error message for each violated option in a row and its components."""
+    """Yield the path and error message for each option that a value in a row, or in one of its components,
+    violates.
+    """
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)

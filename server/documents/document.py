@@ -52,7 +52,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it, which saves memory when many documents are read."""
+        """Return the row, but do not cache it. This saves memory when many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -156,7 +156,7 @@ def default_order(document: Document) -> Key:
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the documents' values in one column, without unpacking rows."""
+    """Return the documents' values in the column at position `at`, without unpacking rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -176,7 +176,7 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs whose rows are adjacent in the same `PackedRows`, keeping their order."""
+    """Split documents into runs whose rows are adjacent in the same `PackedRows`. The order is kept."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)

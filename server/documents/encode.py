@@ -47,7 +47,7 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to the keys that are written to a file.
+    """Convert a row to the keys and values that are written to a file.
 
     Omits empty values of attributes without a default.
     """
@@ -63,9 +63,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys to write for attributes that differ between `old` and `new`.
+    """Return the keys to write, with their values, for attributes that differ between `old` and `new`.
 
-    Unchanged values inside components stay as they are in `tree`, the current file.
+    Unchanged values inside components keep the form that they have in `tree`, the current file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -90,7 +90,9 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield each component's previous index, or None if it is new. Matches them by id, then by index."""
+    """Yield the index in `before` of each component in `after`, or None if it is new. Components are matched
+    by id, then by index.
+    """
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -168,7 +170,7 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """Convert a parsed value from a file to an attribute's value.
 
-    A missing key returns the default. Null returns () for lists and None otherwise.
+    For a missing key, return the default. For null, return () if the attribute holds a list, otherwise None.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -272,7 +274,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp in a file's key, or `otherwise` if it is missing or invalid."""
+    """Return the timestamp in the key `name` of a file, or `otherwise` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return otherwise
@@ -285,7 +287,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return advice about an unknown key. Never suggests a hidden attribute."""
+    """Return advice on how to correct an unknown key. Never suggests an attribute in `hidden`."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
 

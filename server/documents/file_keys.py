@@ -16,7 +16,7 @@ FIELD = re.compile(r"\{(.*?)\}")
 def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
     """Return a file's values by attribute.
 
-    Collects other keys in the `otherKeys` attribute, if there is one.
+    If the type has an `otherKeys` attribute, all other keys are collected in it.
     """
     if type_.other_keys is None:
         return dict(tree)
@@ -29,7 +29,8 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
     """Convert attribute values to the keys to write. This is the inverse of `gather`.
 
-    Keys that were removed from the `otherKeys` attribute become REMOVE, and its unchanged keys are omitted.
+    Keys that were removed from the `otherKeys` attribute get the value REMOVE. Keys in it that are unchanged
+    are omitted.
     """
     name = type_.other_keys
     if name is None or name not in trees:
@@ -50,7 +51,9 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values in the file name to a file's values. Values in the file take precedence."""
+    """Return a file's values with those from the file name `name` added. Values in the file take
+    precedence.
+    """
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -123,7 +126,9 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that marks the file as a draft although `options.draftWhen` is not set, or None."""
+    """Return a key that would mark the file as a draft, but has no effect because `options.draftWhen` is not
+    set, or None.
+    """
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

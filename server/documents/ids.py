@@ -1,4 +1,4 @@
-"""Document ids: newly generated, or derived from names and paths."""
+"""Document ids, which are generated or derived from names and paths."""
 
 import secrets
 import threading
@@ -22,7 +22,9 @@ def id_of_name(name: str) -> str:
 
 
 def id_of_reference(text: str) -> str:
-    """Return the document id that a reference in a file means: an id or a path such as `/guides/start/`."""
+    """Return the document id for a reference in a file, which can be an id or a path such as
+    `/guides/start/`.
+    """
     return compose(id_of_name(text.strip().strip("/")))
 
 

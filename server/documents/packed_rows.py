@@ -1,4 +1,4 @@
-"""Serialized rows of documents, unpacked one by one when needed.
+"""Serialized rows of documents. Each row is unpacked only when it is needed.
 
 Packing rows saves memory, and lets forked processes share them.
 """
@@ -27,7 +27,7 @@ SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed i
 
 
 class PackedTexts:
-    """The texts in a column as UTF-8, each followed by SEPARATOR."""
+    """The strings in a column, encoded as UTF-8, each followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -39,7 +39,9 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offsets of texts, relative to the first one and increased by `shift`."""
+        """Return the offsets of the strings from index `first` to `last` (exclusive), counted from the first
+        of them and increased by `shift`.
+        """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
@@ -50,7 +52,7 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column in which all rows have the same text or null."""
+        """Create a column in which all rows have the same string, or null if `text` is None."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
@@ -78,7 +80,7 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the rows at the start of `data`. Returns the rows and the remaining data."""
+        """Read the packed rows at the start of `data`. Returns these rows and the remaining data."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
@@ -108,7 +110,9 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return the texts in a column, or None if the column is not stored as texts."""
+        """Return the strings in the column at position `at`, or None if the column is not stored as
+        strings.
+        """
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -122,7 +126,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows into facts (the location of each value) and data, for `PackedRows.read`."""
+    """Pack rows into facts (the location of each value) and data. `PackedRows.read` reads both."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -140,9 +144,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add columns with constant values to packed rows by changing only the facts.
+    """Return facts that add columns with constant values to packed rows, whose data stays the same.
 
-    `added` maps positions to values, and `width` is the new number of columns.
+    `added` maps the positions of new columns to their values, and `width` is the new number of columns.
     """
     if not added:
         return facts

@@ -56,7 +56,7 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents, except those inside another such folder.
+        """The folders that can contain documents, except those that are inside another such folder.
 
         "" stands for the site's folder.
         """
@@ -65,7 +65,7 @@ class Layout:
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """Return everything that determines which document a path belongs to."""
+        """Everything that determines which document a path belongs to, in comparable form."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -73,7 +73,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim that a path stands for, or None if it can't be the path of a document."""
+        """Return the claim that a path stands for, or None if the path can't belong to a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -108,9 +108,10 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the same document as a draft or published version, or None for other files.
+        """Return the path of the draft or published version of the document at `path`, or None if `path`
+        belongs to no document.
 
-        `locale` selects a different locale.
+        `locale` selects a locale other than that of `path`.
         """
         claim = self.claim(path)
         if claim is None:
@@ -119,7 +120,7 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """Yield each matching pattern in `options.files` with its claim."""
+        """Yield each pattern in `options.files` that matches `path`, with the resulting claim."""
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:

@@ -23,7 +23,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader for an invalid value. Contains the expected value and advice."""
+    """Raised by a reader for an invalid value. Says what value is expected, and gives advice."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -146,7 +146,9 @@ def _block_text(key: str, tree: Tree) -> Any:
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute to its form in rows. Raises Unreadable."""
+    """Convert one target of a relation or media attribute to the form in which rows store it. Raises
+    Unreadable.
+    """
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

@@ -18,7 +18,7 @@ MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by o
 def places_in(
     base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
 ) -> list[int | None]:
-    """Return each component's index in `base`, or None for a new component.
+    """Return the index in `base` of each component in `later`, or None for a new component.
 
     Set `by_id` only if `later` was created by changing `base`, because ids read from files depend on the
     positions of components.
@@ -52,9 +52,9 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group unmatched components by the matched component before them.
+    """Group unmatched components by the matched component that precedes them.
 
-    Each group consists of indexes in the later list and in the base.
+    Each group consists of their indexes in the later list and their indexes in the base (from `free`).
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -75,9 +75,10 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Match components of the same type, those with the most equal values first.
+    """Match components of the same type that share at least `common` equal values, beginning with the most
+    similar pairs.
 
-    Returns pairs of an index in `later` and an index in `base`, with at least `common` equal values.
+    Returns pairs of an index in `later` (from `left`) and an index in `base` (from `places`).
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -113,7 +114,8 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two changed orders of keys. Returns None if both sides reordered them in different ways.
+    """Merge two changed orders of the keys in `base`. Returns None if both sides reordered the keys in
+    different ways.
 
     Removed keys are omitted. If both sides added keys in the same place, those in `theirs` come first.
     """
@@ -132,7 +134,9 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the missing keys after their predecessors in `keys`, skipping keys in `passed`."""
+    """Insert the keys that `merged` lacks after their predecessors in `keys`, and after any keys in `passed`
+    that follow these.
+    """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:
@@ -162,7 +166,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. None means that it does not exist on that side.
+    """A value that both sides changed in different ways. It is None on a side where it does not exist.
 
     `path` contains list indexes in the base. It is empty for a conflict over deleting the document.
     """
@@ -193,7 +197,8 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions of a document that are based on `base`. None means that the document does not exist.
+    """Merge two versions of a document that are based on `base`. A version is None if the document does not
+    exist in it.
 
     Set `by_id` if the component ids in `ours` correspond to those in `base`.
     """
@@ -289,9 +294,10 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return each side's components by key: the index in the base, or a new key for added components.
+    """Return the components of ours and theirs by key: the index in the base, or a new key for an added
+    component.
 
-    Components that both sides added get the same key.
+    If both sides added equal components, these get the same key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

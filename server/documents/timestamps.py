@@ -40,9 +40,10 @@ def now() -> str:
 
 
 def read_timestamp(text: str) -> str:
-    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970. Defaults to midnight and UTC.
+    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970. A missing time means midnight, and a
+    missing time zone UTC.
 
-    Raises ValueError if it is invalid.
+    Raises ValueError if the text is invalid.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -69,7 +70,7 @@ def read_timestamp(text: str) -> str:
 def read_partial_timestamp(text: str) -> str:
     """Parse a timestamp in a filter, which can be partial: `2024`, `2024-05`, `2024-W20-3`, `20240515T12`.
 
-    Missing parts get their lowest value. Raises ValueError if it is invalid.
+    Missing parts get their lowest value. Raises ValueError if the text is invalid.
     """
     try:
         return read_timestamp(text)
@@ -114,7 +115,9 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Parse a date, or the date part of a timestamp. Returns it as `2024-02-29`. Raises ValueError."""
+    """Parse a date, or the date part of a timestamp. Returns it in the form `2024-02-29`. Raises
+    ValueError.
+    """
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -123,7 +126,7 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Parse a time such as `10:20`. Returns it as `10:20:00.000`. Raises ValueError."""
+    """Parse a time such as `10:20`. Returns it in the form `10:20:00.000`. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

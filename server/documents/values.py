@@ -42,12 +42,12 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """Return the components in the value of a component or dynamic zone."""
+    """Return the components in the value of a component attribute or dynamic zone."""
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """Yield the path and value of each component in an attribute's value."""
+    """Yield each component in an attribute's value, with its path."""
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
             yield ((*path, i) if attribute.to_many else path), component
@@ -72,7 +72,7 @@ def same_values(old: object, new: object) -> bool:
 def identify(*parts: str) -> int:
     """Derive a 53-bit id from strings.
 
-    It is the same in every clone, and JSON numbers can represent it exactly.
+    The id is the same in every clone of a site, and JSON numbers can represent it exactly.
     """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 

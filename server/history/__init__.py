@@ -1,1 +1,1 @@
-"""Git history of a site: the state of the site at any commit, and all versions of each document."""
+"""Git history of a site: the site's state at any commit, and all versions of each document."""

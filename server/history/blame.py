@@ -15,7 +15,9 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute, and for multi-line text also each line and its version."""
+    """The version that last changed an attribute. For multi-line text, also each line with the version that
+    last changed it.
+    """
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -24,9 +26,10 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """Return the version that last changed each attribute that has a value.
+    """Return the version that last changed each attribute that has a value, by the attribute's name.
 
-    `versions` contains each version and its values, oldest first. Raises LimitError.
+    `versions` yields each version with its values, oldest first. Raises LimitError if the budget is
+    exhausted.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -47,7 +50,9 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of the text, each with the version that last changed it."""
+    """Return the lines of `text`, each with the version that last changed it. `before` contains the previous
+    lines.
+    """
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Operations on a site's branches: list, create, delete and compare branches, and write to them."""
+"""Lists, creates, deletes and compares the branches of a site, and writes to them."""
 
 import threading
 import unicodedata
@@ -48,7 +48,9 @@ from server.write.context import Context
 
 
 class Branches:
-    """The branches of a site's git repository. Methods raise ConflictError if it has no commits."""
+    """The branches of a site's git repository. Methods raise ConflictError if the repository has no
+    commits.
+    """
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -69,7 +71,8 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch. A remote branch such as `origin/main` is as last fetched.
+        """Return the id of the last commit on a branch. For a remote branch such as `origin/main`, this is
+        the commit that was last fetched.
 
         Raises NotFoundError.
         """
@@ -83,8 +86,8 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid, and ConflictError if it is taken or there are too many
-        branches.
+        Raises ValidationError if the name is invalid, and ConflictError if the name is taken or there are too
+        many branches.
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" is not a valid branch name')
@@ -112,7 +115,8 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, or ConflictError if it is checked out.
+        Raises NotFoundError if there is no such branch, and ConflictError if it is checked out or git refuses
+        to delete it.
         """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(
@@ -137,7 +141,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states, and the changed attributes."""
+    """A document version that differs between two states, and its changed attributes."""
 
     type: Type
     document_id: str
@@ -157,7 +161,7 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(
     before: PastState, after: PastState, actor: Actor, served: Schema
 ) -> list[DocumentChange]:
-    """Return the documents that differ between two states, sorted by content type and id.
+    """Return the document versions that differ between two states, sorted by content type and id.
 
     Omits everything that the schema of either state, or `served`, hides from the actor.
     """
@@ -179,7 +183,9 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """Return the change between two versions, or None if the viewer can't see any of it."""
+    """Return the change between two versions of a document, or None if the viewer is not allowed to see any
+    of it.
+    """
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -212,7 +218,7 @@ class EarlierVersions:
     state: State
 
     def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield a document's versions in one locale, newest first, parsed with the branch's schema.
+        """Yield a document's earlier versions in one locale, newest first, parsed with the branch's schema.
 
         Searches at most MAX_SEARCHED_COMMITS commits.
         """
@@ -251,7 +257,9 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times when each file was first and last committed, as in `storage.git.times`."""
+    """Return the times when each of the files at `paths` was first and last committed, in the form used by
+    `storage.git.times`.
+    """
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -317,9 +325,10 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Prepare a write and commit it to a branch, like `Site.write` for the served branch.
+        """Prepare a write and commit it to the branch `name`, as `Site.write` does for the served branch.
 
-        Returns the new state, the result of `prepare`, and the commit. Raises BusyError after MAX_ATTEMPTS.
+        Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError after
+        MAX_ATTEMPTS.
         """
         with self._lock:
             for _ in range(MAX_ATTEMPTS):

@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Parsed files from earlier reads, and the git blobs from which they were parsed, by path."""
+    """Entries that were parsed earlier, and the git blobs from which they were parsed, by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,9 +47,9 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration at a commit.
+    """Return the configuration of the site at a commit whose files are `blobs`.
 
-    Raises SetupError if it is invalid, StorageError if the disk is full, and GitError.
+    Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError.
     """
     files = {p: blob for p, blob in configuration_files(blobs).items() if _is_content(p)}
     contents = read_blobs(root, [blob.id for blob in files.values()])
@@ -92,7 +92,7 @@ def read_entries(
 ) -> tuple[dict[str, Entry], int]:
     """Parse the files in a commit. Return their entries by path, and the number of bytes that were read.
 
-    Unchanged files in `known` are not parsed again.
+    Files with the same content in `known` are not parsed again.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -150,7 +150,9 @@ def _keep_document(entry: Entry, before: Entry | None) -> Entry:
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches of at most BATCH_BYTES. A larger file is a batch of its own."""
+    """Group paths into batches of files with at most BATCH_BYTES in total. A larger file gets its own
+    batch.
+    """
     part: list[str] = []
     size = 0
     for path in paths:
@@ -183,7 +185,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Cache for the renames of documents on the served branch. Thread-safe."""
+    """Cache for the document renames in the commits of the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -194,7 +196,7 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames in all commits up to the last one that the site has loaded."""
+        """Return the renames, by old key, in all commits up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

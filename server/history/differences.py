@@ -43,7 +43,7 @@ class LineMatcher(SequenceMatcher[str]):
 
 
 def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return a unified diff without the file headers."""
+    """Return the lines of a unified diff, without the file headers."""
     lines = []
     for group in LineMatcher(before, after).get_grouped_opcodes():
         (_, old, _, new, _), (_, _, old_end, _, new_end) = group[0], group[-1]
@@ -64,7 +64,9 @@ def _range(start: int, end: int) -> str:
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in no certain order."""
+    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in no particular
+    order.
+    """
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -87,7 +89,9 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges of line numbers, which can be reversed."""
+    """Count the equal lines at the start of two ranges of line numbers. To count from the end, pass reversed
+    ranges.
+    """
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -97,9 +101,9 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of the lines that occur exactly once in both texts.
+    """Return the positions, in `before` and `after`, of common lines that occur exactly once in each.
 
-    The positions form a longest common subsequence, in order.
+    Of these lines, only a longest common subsequence is returned, in order.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -135,7 +139,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """Parsed content of a document's file.
 
-    `unread` names the keys that are not attributes, and the attributes with invalid values.
+    `unread` contains the names of keys that are not attributes, and of attributes with invalid values.
     """
 
     values: Values
@@ -154,7 +158,8 @@ class Difference:
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
     """Parse a document's file, or return None if it is invalid.
 
-    If the file belonged to a different content type, only visible and compatible attributes are kept.
+    If the file belonged to a content type other than `type_`, keep only visible attributes that are
+    compatible with `type_`.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -187,7 +192,9 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether both attributes are scalars, or have the same types of components or targets."""
+    """Return whether the attributes can hold the same values: both are scalars, or both have the same
+    components or targets.
+    """
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -207,7 +214,8 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield the values before and after each version's change, or None for a missing or unreadable file.
+    """For each version, yield the document's values before and after its change. They are None if the file is
+    missing or unreadable.
 
     Raises LimitError if the budget is exhausted.
     """
@@ -259,10 +267,11 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit (on disk if `commit` is ""), or None if it did not exist.
+    """Return a document's content at a commit (on disk if `commit` is ""), or None if the document did not
+    exist then.
 
-    - `versions`: all versions of the document, which include its earlier paths.
-    - `current`: the document in the index.
+    - `versions`: all versions of the document, from which its earlier paths are determined.
+    - `current`: the document in the index, if it still exists.
     - `may_see`: returns whether the caller is allowed to see the file at a path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
@@ -316,7 +325,9 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON, without the components and relation targets that are hidden from the viewer."""
+    """Convert an attribute's value to JSON, omitting components and relation targets that are hidden from the
+    viewer.
+    """
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -344,7 +355,9 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the line diff of two strings, or None if both have only one line or they are too long."""
+    """Return a line diff of two strings. Return None if neither has more than one line, or if they are too
+    long.
+    """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

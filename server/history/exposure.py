@@ -1,4 +1,6 @@
-"""Compares which values two schemas hide, so that no value hidden by one is revealed through the other."""
+"""Compares which values two schemas hide, so that values hidden by one schema are not revealed through the
+other.
+"""
 
 from collections.abc import Iterator
 
@@ -6,9 +8,9 @@ from server.schema.model import Schema, Type
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether `schema` could reveal more of a content type than `other`.
+    """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if their rules about which files are documents or drafts differ.
+    Also returns True if the schemas' rules for which files are documents or drafts differ.
     """
     if schema is other:
         return False

@@ -1,4 +1,4 @@
-"""Path rules at past commits, which determine which document a file contained at that time."""
+"""Path rules at past commits. They determine which document a file contained at the time."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -24,7 +24,9 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if no commit up to then had a valid configuration."""
+        """Return the path rules at a commit, or None if neither it nor any earlier commit had a valid
+        configuration.
+        """
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

@@ -31,7 +31,7 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the properties of a picture. Raises StorageError if the disk is full.
+        """Return the dimensions and the key of a picture. Raises StorageError if the disk is full.
 
         If a file on disk has the same content, pass its signature as `on_disk` to make this faster.
         """
@@ -62,9 +62,9 @@ class Pictures:
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate a picture's resized variants. Return False if the caller should retry.
+        """Generate a picture's resized variants. Return False if the caller should retry later.
 
-        A damaged picture has no variants, and is not retried.
+        A damaged picture gets no variants, and should not be retried.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:

@@ -1,4 +1,4 @@
-"""Restoring an earlier version of a document. The earlier values become the body of an ordinary write."""
+"""Restores an earlier version of a document, by using the earlier values as the body of an ordinary write."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -25,7 +25,7 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and its document.
+    """A file that differs from the last commit, and the document in it.
 
     `type` is None if the file belongs to no content type.
     """
@@ -54,7 +54,7 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes that the actor is allowed to see, sorted by path.
+    """Return those files with uncommitted changes that the actor is allowed to see, sorted by path.
 
     Files without a content type require full access. Raises ConflictError if git fails.
     """
@@ -115,9 +115,10 @@ def commit_changes(
     message: str,
     by: Authorship,
 ) -> str:
-    """Commit the current content of some changed files. Return the id of the commit.
+    """Commit the current content of the files at `paths_to_commit`. Return the id of the commit.
 
-    Raises ValidationError if a path is unchanged or the message is empty, and ConflictError if git fails.
+    Raises ValidationError if one of them is not among `changed` or the message is empty, and ConflictError if
+    git fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)

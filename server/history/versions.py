@@ -36,10 +36,10 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change to one file of a document. `commit` is None for an uncommitted change.
+    """A document version: one change to one file of a document. `commit` is None for an uncommitted change.
 
     - `type`: the current content type of the document, or None.
-    - `parent`: the parent commit, or "" for the first commit.
+    - `parent`: the id of the parent commit, or "" for the first commit.
     - `path`: the path after the change, or "" if the file was deleted.
     - `before`: the path before the change, or "" if the file is new.
     """
@@ -56,9 +56,9 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed, which determine who is allowed to see it.
+    """The kinds of files that a commit changed. They determine who is allowed to see the commit.
 
-    - `claims`: one example claim for each content type and draft status.
+    - `claims`: one example claim for each content type and draft status of the changed documents.
     - `others`: whether the commit changed schemas, or content that belongs to no current content type.
     """
 
@@ -141,9 +141,10 @@ class Versions:
         commit: str = "",
         seen: Seen = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first. By default, include uncommitted changes.
+        """Return a document's versions up to `commit`, newest first. If `commit` is "", include uncommitted
+        changes.
 
-        `state` is the site's state at the commit. Omits the history before a rename that `seen` hides.
+        `state` is the site's state at that commit. Omits the history before a rename that `seen` hides.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -176,7 +177,7 @@ class Versions:
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type's current or deleted document, or ""."""
+        """Return the documentId of a single type's current or deleted document, or "" if it never had one."""
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -198,7 +199,9 @@ class Versions:
         claim: "partial[Claim | None]",
         seen: Seen,
     ) -> Iterator[Version]:
-        """Yield the uncommitted changes at `paths`. `committed` contains the paths in the last commit."""
+        """Yield a version for each uncommitted change to the files at `paths`. `committed` contains the paths
+        in the last commit.
+        """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
@@ -252,7 +255,7 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed, or when an uncommitted change was last saved.
+    """Return when a version was committed or, for an uncommitted change, when the file was last saved.
 
     Returns None for an uncommitted deletion.
     """
@@ -275,7 +278,7 @@ def deleted_documents(
 ) -> list[Deleted]:
     """Return the deleted documents that `seen` shows, most recently deleted first. Omits renamed documents.
 
-    Their versions start with the default locale, and include drafts only if `drafts` is set.
+    The versions listed for each start with the default locale. Drafts are included only if `drafts` is set.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -295,7 +298,9 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change to each path: git's status letter, position in the timeline, commit."""
+    """Return the last change to each path: git's status letter, the commit's position in the timeline, and
+    the commit.
+    """
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -313,7 +318,9 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield each deletion of a file with its position in the timeline. Omits renames."""
+    """Yield each deletion of one of the files at `paths`, with its position in the timeline. Omits
+    renames.
+    """
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -1,4 +1,4 @@
-"""Rules for which values in earlier versions of documents an actor is allowed to see."""
+"""Rules for which values an actor is allowed to see in earlier versions of documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor that views earlier versions.
+    """An actor who views earlier versions of documents.
 
-    The private attributes in the schemas in `others` are also hidden.
+    Attributes that are private in one of the schemas in `others` are also hidden.
     """
 
     actor: Actor
@@ -36,7 +36,7 @@ class Viewer:
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the relation targets that the actor is allowed to see."""
+        """Return those of the relation targets `targets` that the actor is allowed to see."""
         if attribute.type != "relation":
             return targets
         return tuple(

@@ -1,5 +1,5 @@
-"""Limits on the cost of one request (docs/reliability.md). Cost is counted in steps: one step is roughly one
-access to a document.
+"""Limits on the cost of one request (docs/reliability.md). Cost is counted in steps, each of which is roughly
+one access to a document.
 """
 
 import math
@@ -21,8 +21,8 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests. At most `waiting` requests wait for it, each up to `longest`
-    seconds.
+    """Return a mutex for costly requests. At most `waiting` requests can wait for it, each for up to
+    `longest` seconds.
     """
     return BoundedMutex("take long", waiting, longest)
 
@@ -51,7 +51,7 @@ class Budget:
         """Create a budget.
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
-        - `waits`: whether the thread is allowed to block to acquire a mutex.
+        - `waits`: whether the thread is allowed to block until it acquires a mutex.
         - `costly`: whether to acquire `turns` even before COSTLY_CPU_S have been used.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
@@ -70,15 +70,15 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Charge steps, before doing the work. Raises LimitError, BusyError, NeedsThreadPool and
-        ClientGone.
+        """Charge `steps` to the budget. Call this before doing the work. Raises LimitError, BusyError,
+        NeedsThreadPool and ClientGone.
         """
         self._left -= steps
         if self._left < 0:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge `size` bytes of the response. Raises the same errors as `allow`."""
+        """Charge `size` bytes of the response to the budget. Raises the same errors as `allow`."""
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
@@ -91,7 +91,7 @@ class Budget:
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` more bytes would exceed the response limit.
 
-        Raises BusyError and NeedsThreadPool if they would make the response large.
+        May also raise BusyError or NeedsThreadPool if these bytes would make the response large.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -100,7 +100,9 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Charge `count` values in the request body. Raises LimitError if there are too many."""
+        """Charge `count` values in the request body to the budget. Raises LimitError if there are too many
+        values.
+        """
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values

@@ -26,7 +26,7 @@ def dangling(
     documents: Iterable[Document] | None = None,
     keys: Collection[Key] | None = None,
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target in the documents (default: all).
+    """Yield a warning for each missing target that `documents` (by default, all documents) refer to.
 
     - `parsed` returns a file's parsed tree and the positions of its values.
     - `keys` limits the report to these targets.
@@ -55,8 +55,8 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have their own file, skipping drafts that are copies of the published
-    version.
+    """Yield the versions that have their own file. Drafts that are mere copies of the published version are
+    skipped.
     """
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
@@ -66,8 +66,8 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a relation target in its file, or of the attribute if the target can't
-    be found.
+    """Return the position of a target in the referring document's file, or that of the attribute if the
+    target can't be found.
     """
     for key in path:
         try:
@@ -134,7 +134,9 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether the media file exists, or the document exists in any locale and status."""
+    """Return whether the media file or document with this key exists (for a document, in any locale and
+    status).
+    """
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -148,8 +150,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store: those that the client sent or, if these are exactly the stored targets
-    that exist, all stored targets, including missing ones.
+    """Return the targets to store. If the client sent exactly those stored targets that exist, keep all
+    stored targets, including missing ones. Otherwise, return the targets that the client sent.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -163,7 +165,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Finds documents by id or title, to suggest fixes for missing targets."""
+    """Lookup of documents by id or title, to suggest fixes for missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -202,7 +204,9 @@ class _Targets:
         return self._similar[uid, document_id]
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """Suggest a list if `text` contains several targets. Otherwise, return ""."""
+        """If `text` contains more than one target, return the suggestion to write a list. Otherwise, return
+        "".
+        """
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
@@ -220,7 +224,7 @@ class _Targets:
         return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
     def _ids_by_title(self, uid: str) -> dict[str, str]:
-        """Map titles to document ids. A title that several documents share maps to ""."""
+        """Return document ids by title. A title shared by more than one document maps to ""."""
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []

@@ -1,4 +1,6 @@
-"""Effective versions: which version of a document a reader sees, given a status and a locale."""
+"""Effective versions: the rules for which version of a document a reader sees in a given status and
+locale.
+"""
 
 from collections.abc import Mapping
 
@@ -11,21 +13,23 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status of the version that editors change: `draft`, or `published` for types
-    without drafts.
+    """Return the status of the version that editors change: `draft` or, for types without drafts,
+    `published`.
     """
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status that a reader sees. `drafts` contains the uids of types whose drafts the
-    reader sees.
+    """Return the status of the versions that a reader sees. `drafts` contains the uids of the types whose
+    drafts the reader sees.
     """
     return DRAFT if type_.uid in drafts else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions that readers see in one locale. The published version replaces a missing draft."""
+    """Return the versions that readers see in one locale. If there is no draft, a copy of the published
+    version takes its place.
+    """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -59,7 +63,8 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation resolves to: in the first of `locales` in which the reader sees one.
+    """Return the version that a relation resolves to, in the first of `locales` in which the reader sees a
+    version, or None.
 
     `versions` is keyed by document id, locale and status.
     """

@@ -54,14 +54,14 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return the document with this id if it matches the query's filters."""
+    """Return the document with this document id if it matches the query's filters, otherwise None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return the document with this numeric `id` if it matches the query's filters.
+    """Return the document with this numeric `id` if it matches the query's filters, otherwise None.
 
     Each locale of a document has its own numeric `id`, so the query's locale is ignored.
     """
@@ -72,7 +72,7 @@ def find_numbered(view: View, query: Query, number: int) -> Document | None:
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """Return the document of a single type if it matches the query's filters."""
+    """Return the document of a single type if it matches the query's filters, otherwise None."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -125,7 +125,7 @@ def _filter(query: Query) -> Filter:
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test, or return None if every document
+    """Compile a filter and the view's publicationFilter into one test. Return None if every document
     passes.
     """
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
@@ -139,8 +139,8 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return a filter for `_q`, which requires that a visible string or number contains the text, or that the
-    documentId equals it.
+    """Return the filter for the parameter `_q`. It matches documents in which a visible string or number
+    contains the text, or whose documentId equals it.
     """
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
@@ -149,9 +149,9 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the joined texts of published documents that `_q` and `$contains` search.
+    """Build the joined texts of published documents, which `_q` and `$contains` search.
 
-    Called before workers are forked, so that they share the memory.
+    This is called before workers are forked, so that all workers share the memory.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
@@ -162,7 +162,9 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """Return the visible text attributes, and the number attributes if the searched text is a number."""
+    """Return the visible text attributes and, if the searched text is a number, the visible number
+    attributes.
+    """
     is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a

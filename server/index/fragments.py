@@ -29,7 +29,7 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item, calling `make` only if the item is not cached for
+        """Return a function that renders an item. It calls `make` only if the item is not in the cache for
         `selection`.
         """
         group = self.cache.get(selection)
@@ -53,7 +53,7 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Free the memory of documents that were removed from the index."""
+        """Remove the rendered parts of documents that were removed from the index."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -64,8 +64,8 @@ class Fragments:
 
 
 class _Group:
-    """Entries for one selection, by id() of the item. `used` is their actual size in bytes, and `counted` the
-    size charged to the cache.
+    """Cached items for one selection, by id() of the item. `used` is their actual size in bytes, and
+    `counted` is the size charged to the cache.
     """
 
     __slots__ = ("counted", "entries", "used")

@@ -1,6 +1,6 @@
-"""Inverse relations: find the documents that refer to a document or file (spec.md 2).
+"""Inverse relations: finding the documents that refer to a given document or media file (spec.md 2).
 
-Files store only the owning side, so edges map targets to the documents that refer to them.
+Files store a relation only on its owning side, so edges map each target to the documents that refer to it.
 """
 
 from collections import defaultdict
@@ -57,7 +57,9 @@ def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Docu
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group removed and added documents by key. A document with several keys is in several groups."""
+    """Group removed and added documents by key. `keys` returns the keys of a document, which is then in the
+    group of each key.
+    """
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -69,7 +71,9 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a given document."""
+    """Return a function that finds the documents of `type_` that refer to a given document through
+    `attribute`.
+    """
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 

@@ -1,6 +1,6 @@
 """Sorted documents and bit sets of documents, for filtering and paginating without a scan.
 
-They save 0.9 of 1.2 ms for a date range over 10,000 articles, and 0.08 of 0.37 ms over 1,000.
+For a date range, they save 0.9 of 1.2 ms with 10,000 articles, and 0.08 of 0.37 ms with 1,000.
 """
 
 import re
@@ -24,7 +24,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by: attribute, position in the row, and direction."""
+    """A column to sort by: its attribute, its position in the row, and the direction."""
 
     attribute: Attribute = field(compare=False)
     at: int
@@ -118,7 +118,7 @@ _ONE_BITS = tuple(tuple(i for i in range(8) if byte >> i & 1) for byte in range(
 
 
 class _Reversed:
-    """Inverts comparisons, for descending sorts."""
+    """Wrapper that inverts comparisons with a value, for descending sorts."""
 
     __slots__ = ("value",)
 
@@ -228,7 +228,9 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the bit set of documents whose text starts with `text`, or None if the order can't tell."""
+    """Return the bit set of documents whose sort value starts with `text`, or None if the order can't
+    determine it.
+    """
     if not text:
         return not_null(order)
     if text[-1] == _AFTER_TIMESTAMPS:

@@ -24,7 +24,8 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values in related documents.
 
-    For each sort key, `paths` contains the positions in rows, and whether to sort in descending order.
+    For each sort key, `paths` contains the position in the row at each step, and whether the sort is
+    descending.
     """
 
     uid: str
@@ -50,7 +51,8 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot, with the orders by the documents' own columns updated.
+        """Return a cache for the next snapshot. It contains updated versions of the orders by the documents'
+        own columns.
 
         `changes` maps uids to the removed and added documents.
         """
@@ -68,7 +70,7 @@ class Orders:
 class JoinedOrders(Orders):
     """Cache for the orders in a snapshot of content and users.
 
-    Orders by the documents' own columns are shared with the two original caches.
+    The two original caches also use its orders by the documents' own columns.
     """
 
     __slots__ = ("_base", "_other", "_uids")

@@ -14,7 +14,9 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot. `people` contains users and roles; `users` is their version number, or None."""
+    """A serialized snapshot. `people` contains the users and roles, and `users` is the users' version number,
+    or None.
+    """
 
     schema: Schema
     content: Blocks

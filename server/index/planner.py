@@ -35,8 +35,8 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Result of planning a filter: candidates (None: all documents) and residual filter (None: all candidates
-    match).
+    """Result of planning a filter: the bit set of candidates (None for all documents), and the residual
+    filter that they must match (None if all of them match).
     """
 
     bits: int | None = None
@@ -64,7 +64,9 @@ _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", 
 
 
 def _cost(part: Filter) -> int:
-    """Rank filters for evaluation: comparisons first, then relations, then text search."""
+    """Return a filter's rank for the order of evaluation: comparisons first, then relations, then text
+    searches.
+    """
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -170,7 +172,8 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the bit set for a comparison (None if it can't be computed), and whether the set is exact.
+        """Return the bit set of documents that may match a comparison (None if it can't be computed), and
+        whether all of them match.
 
         `name` is the operator without its negation.
         """
@@ -210,7 +213,7 @@ class Planner(NamedTuple):
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        """Plan a comparison with a column in which all candidates have the same value."""
+        """Plan a comparison with a column that has the same value in all candidates."""
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)

@@ -41,8 +41,8 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return `published`, `modified` (the draft differs) or `draft` (never published) for a document's
-    locale.
+    """Return the publication state of a document in its locale: `published`, `modified` (the draft differs)
+    or `draft` (not published).
     """
     if not document.type.draft_publish:
         return PUBLISHED

@@ -47,10 +47,10 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents in a site at one moment. `number` increases with every snapshot in a process.
+    """All documents in a site at one moment. `number` increases with every new snapshot in a process.
 
-    `fragments` caches rendered documents, `rendered` those with populated documents. `users` is the version
-    of the joined users, or None.
+    `fragments` caches rendered documents, and `rendered` caches rendered documents that contain populated
+    documents. `users` is the version number of the joined users, or None.
     """
 
     schema: Schema
@@ -85,7 +85,7 @@ class Snapshot:
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the versions of a content type, sorted by columns. The order is cached and kept up
+        """Return the document versions of a content type, sorted by columns. The order is cached and kept up
         to date.
         """
 
@@ -97,15 +97,15 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a bit set, in the default order. Fast for small sets."""
+        """Return the documents in a bit set, in the default order. This is fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the versions of a content type whose relation `relation` refers to `target`, in default
-        order.
+        """Return the document versions of a content type whose relation `relation` refers to `target`, in the
+        default order.
         """
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
@@ -116,7 +116,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from all documents. Faster than `apply`, with the same result."""
+    """Create a snapshot from all documents. The result is the same as that of `apply`, but this is faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -141,7 +141,8 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
     """Return a new snapshot after removing and adding documents.
 
-    If several files claim the same document id, locale and status, the first path wins.
+    If more than one file claims the same document id, locale and status, the file whose path sorts first
+    wins.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -206,7 +207,8 @@ def _apply_media(
 ) -> Map[str, Document]:
     """Return the media files by key after a change.
 
-    If names differ only in the Unicode encoding of accents, the first path wins.
+    If the names of files differ only in the Unicode encoding of accents, the file whose path sorts first
+    wins.
     """
     changed, freed = media.mutate(), set[str]()
     for document in removed:
@@ -229,7 +231,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A snapshot as one request sees it: with drafts of the content types in `drafts`, and a
+    """A snapshot as one request sees it: with the drafts of the content types in `drafts`, and with a
     `publicationFilter`.
     """
 
@@ -249,7 +251,8 @@ class View(NamedTuple):
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the targets of a relation or media attribute, without missing ones.
+        """Return a function that finds the targets of a relation or media attribute. Missing targets are
+        omitted.
 
         For a to-one relation, only the first result is valid.
         """

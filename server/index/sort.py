@@ -18,7 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents, which must be in the default order.
+    """Return a function that sorts documents. The documents passed to it must be in the default order.
 
     Nulls come first, or last if descending.
     """
@@ -58,7 +58,9 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a mixed list. The order of types, such as A, B, A, is kept."""
+    """Sort the items of each type in a mixed list. The sequence of types in the list, such as A, B, A, is
+    kept.
+    """
     ordered = list(items)
     for uid, sort in sorts.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -98,8 +100,8 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that takes an item and its locale, and returns the item's sort value (the one that
-    sorts first if there is more than one).
+    """Return a function that takes an item and its locale, and returns the item's sort value. If an item has
+    more than one, this is the value that sorts first.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -118,8 +120,8 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that finds the values to which a to-many step leads, and returns the one that sorts
-    first.
+    """Return a function that follows `step` from an item, and of the values that it leads to, returns the
+    value that sorts first.
     """
     follow, spend = _follower(view, step), view.budget.spend
     cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.

@@ -13,7 +13,7 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items sorted by `key(item)`. Keys must be unique and never change."""
+    """Items sorted by `key(item)`. Keys must be unique and must never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -53,7 +53,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks, each with its notes: a dictionary in which callers can cache values."""
+        """Yield each chunk with its notes, a dictionary in which callers can cache values."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -66,7 +66,7 @@ class SortedChunks(Generic[T]):
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
         """Yield the items with `low` <= key < `high`. None means no upper bound.
 
-        Complete chunks come with their notes, parts of chunks with None.
+        They are grouped by chunk. Complete chunks are paired with their notes, and parts of chunks with None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -80,7 +80,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy without the removed items (compared by key) and with the added ones."""
+        """Return a copy without the items in `removed` (compared by key) and with the items in `added`."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

@@ -1,5 +1,5 @@
-"""Substring search in text columns. Texts are joined in blocks, so one search covers all documents in a
-block.
+"""Substring search in text columns. The texts of each block of documents are joined, so that a single search
+covers the whole block.
 """
 
 import ctypes
@@ -28,8 +28,8 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate, besides the key and the set
 
 
 class Joined(NamedTuple):
-    """Casefolded UTF-8 texts of a block of documents. `starts` contains their offsets and the total
-    length.
+    """The joined casefolded texts of a block of documents, in UTF-8. `starts` contains the offset of each
+    document's text, and the total length.
     """
 
     texts: bytes
@@ -62,13 +62,13 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Narrow a bit set to the documents whose text in column `at` contains `text`, case-sensitively."""
+    """Return the bit set of those documents in `bits` whose column `at` contains `text`. Case matters."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column, as bytes. The bytes may end with SEPARATOR."""
+    """Return a document's text in column `at`, as bytes that may end with SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -95,7 +95,7 @@ class SearchResults:
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the bit set of matching documents, from the cache if possible."""
+        """Return the bit set of documents that match a search, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -124,7 +124,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Join a block's texts in one column. Packed rows are read without unpacking them."""
+    """Join the texts of a block's documents in column `at`. Packed rows are read without unpacking them."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:

@@ -1,4 +1,4 @@
-"""Uniqueness of values, among the published versions of a content type in a locale."""
+"""Uniqueness of values among a content type's published versions in the same locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -32,8 +32,8 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Like `unique_values`, but each result begins with the content type or component that defines the
-    attribute.
+    """Yield the same as `unique_values`, but with the content type or component that defines the attribute as
+    the first element.
     """
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
@@ -44,7 +44,9 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of values that must be unique but that several components of a document contain."""
+    """Yield the path of each value that must be unique but that more than one component of the document
+    contains.
+    """
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -66,7 +68,8 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each taken unique value, with the other published documents that contain it.
+    """Yield the path of each value in `values` that must be unique but is taken, with the other published
+    documents that contain it.
 
     `is_checked` is called with the name of the top-level attribute.
     """
@@ -79,8 +82,8 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each value that must be unique but that several documents contain: its path, the value, and all
-    versions that contain it.
+    """Yield each value that must be unique but that more than one document contains: its path, the value, and
+    all versions that contain it.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

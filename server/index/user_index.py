@@ -1,4 +1,6 @@
-"""Index of users and roles as documents, so that content can have relations to them. Secrets are left out."""
+"""Index of users and roles as documents, so that content can have relations to them. It contains no
+secrets.
+"""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders for users and roles at one moment. `version` is the version number of the users."""
+    """Tables and orders for the users and roles at one moment. `version` is the users' version number."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Index the changed users. Rebuilds everything if users were deleted."""
+        """Index the changed users. If users were deleted, rebuild the whole index."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]

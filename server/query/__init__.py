@@ -1,1 +1,3 @@
-"""Query parser. It converts request parameters to an immutable syntax tree that is valid for the schema."""
+"""Query parser, which converts request parameters to an immutable syntax tree that is valid for the
+schema.
+"""

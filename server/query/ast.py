@@ -24,7 +24,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Tests whether a relation, media or component attribute is empty or, if `null` is false, whether it is
+    """A condition that a relation, media or component attribute is empty or, if `null` is false, that it is
     not empty.
     """
 
@@ -37,8 +37,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """A condition that at least one related item must match. `path` is the dotted path of the attribute, for
-    error messages.
+    """A condition that at least one related item matches the filter `inner`. `path` is the dotted path of the
+    attribute, for error messages.
     """
 
     attribute: Attribute
@@ -89,8 +89,8 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations to return, with a filter and sort keys. `fields` is None for all visible
-    fields.
+    """The fields and relations of items to return, and a filter and sort keys for these items. `fields` is
+    None for all visible fields.
     """
 
     fields: tuple[str, ...] | None = None
@@ -107,7 +107,7 @@ class Node:
     """One populated attribute, or `localizations` if `attribute` is None.
 
     - `selections`: what to return, by uid of the item's type.
-    - `count`: return only the number of items.
+    - `count`: whether to return only the number of items.
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library.
 
-The package `qs-codec` is not used, because it would take a fifth of the time of an uncached read.
+The package `qs-codec` is not used, because it would account for a fifth of the time that an uncached read
+takes.
 """
 
 import re
@@ -21,7 +22,8 @@ class _LongList(dict[str, Any]):
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the `key=value` parts of a query string into nested strings, or None for a key without `=`.
+    """Parse the `key=value` parts of a query string into nested objects, lists and strings. The value of a
+    key without `=` is None.
 
     Brackets in keys must not be percent-encoded.
     """
@@ -46,7 +48,9 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Wrap a value in the objects and lists of its key: for `a[b][]`, return `{"a": {"b": [value]}}`."""
+    """Wrap a value in the objects and lists that its key stands for. For `a[b][]`, return `{"a": {"b":
+    [value]}}`.
+    """
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -88,7 +92,9 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into the values parsed so far, which may be modified, and return the result."""
+    """Merge `source` into `target`, the values parsed so far, and return the result. `target` may be
+    modified.
+    """
     if source is None:
         return target
     if isinstance(source, list):
@@ -133,7 +139,7 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
 
 
 def _append(values: Any, value: Any) -> Any:
-    """Append a value to a key's value or list of values."""
+    """Append a value to `values`, a key's single value or list of values, and return the result."""
     if isinstance(values, _LongList):
         last = max((int(key) for key in values if key.isdecimal()), default=-1)
         return _LongList({**values, str(last + 1): value})

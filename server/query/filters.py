@@ -134,8 +134,8 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a value such as `abc` in `filters[author]=abc` to an object with operators and attributes as
-    keys.
+    """Convert a value such as `abc` in `filters[author]=abc` to an object whose keys are operators and
+    attributes.
     """
     if qs.is_list(value):
         items = qs.items(value)
@@ -155,7 +155,7 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Compare a relation with ids, such as `filters[author]=abc`.
+    """Parse a comparison of a relation with ids, such as `filters[author]=abc`.
 
     Digits are compared with both the numeric `id` and the documentId.
     """

@@ -1,4 +1,4 @@
-"""Content types that a query depends on. Changes to other types can't affect the response."""
+"""Determines the content types that a query depends on. Changes to other types can't affect the response."""
 
 from collections.abc import Iterator, Set
 

@@ -12,8 +12,8 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One filter operator. `predicate` takes the document's value and the operand. `folds` means that it
-    ignores case.
+    """One filter operator. `predicate` takes the document's value and the operand. `folds` is set if the
+    operator ignores case.
     """
 
     name: str

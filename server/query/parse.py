@@ -25,7 +25,8 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises PaginationError if a page is combined with an offset, and ValidationError if a number is invalid.
+    Raises PaginationError if both a page and an offset are requested, and ValidationError if a number is
+    invalid.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -193,7 +194,9 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters, with the content type's default `populate` from site.yaml if they have none."""
+    """Return the parameters. If they do not contain `populate`, add the content type's default from
+    site.yaml.
+    """
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -209,8 +212,8 @@ def read_locale(value: Any, settings: Settings) -> str:
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion affects, given one locale, a list of locales, or `*`. Raises
-    ValidationError.
+    """Return the locales that a deletion affects. `value` is one locale, a list of locales, or `*` for all.
+    Raises ValidationError.
     """
     if not type_.localized:
         return (settings.locales.default,)
@@ -221,7 +224,7 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 def _locale(value: Any, settings: Settings) -> str:
     """Parse a locale code. Raises ValidationError if it is invalid.
 
-    A valid code for a locale that the site does not have is accepted, but matches no document, as in Strapi.
+    As in Strapi, a valid code of a locale that the site does not have is accepted, but matches no document.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -233,7 +236,9 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search: all of them if the request filters by `locale`."""
+    """Return the locales to search: all locales if the request filters by `locale`, otherwise those in the
+    parameter `locale`.
+    """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -259,7 +264,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status, `published` by default. Raises ValidationError."""
+    """Parse a status. Without a value, return `published`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -269,7 +274,9 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse `status`, or `publicationState=preview` in the Strapi 4 response format."""
+    """Parse the parameter `status`. In the Strapi 4 response format, `publicationState=preview` is an
+    alternative to it.
+    """
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params

@@ -19,7 +19,7 @@ from server.schema.model import Schema, Type
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
     """Return the names of the requested fields, or None for all.
 
-    `id` and `documentId` are left out, because responses always contain them.
+    The names `id` and `documentId` are left out, because responses always contain these fields.
     """
     if value is None or value == "":
         return None
@@ -86,15 +86,15 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """A populate object for a dotted name such as `author.articles`, so that errors contain the
-    whole name.
+    """A populate object that was created from a dotted name such as `author.articles`. Errors about it
+    contain the whole name.
     """
 
 
 @dataclass(slots=True)
 class _PopulateParser:
     """Parser for one `populate` parameter. The number of nodes is limited, because a short parameter can
-    expand to many.
+    expand to many nodes.
     """
 
     schema: Schema
@@ -105,8 +105,8 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`. `path` is the prefix for names in errors, and `above` the path to
-        this level.
+        """Parse one level of `populate`. `path` is the prefix for names in error messages, and `above` is the
+        path to this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -195,7 +195,9 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type of item in a dynamic zone or a relation to several types."""
+        """Return the selection for each type of item in a dynamic zone or a relation to more than one type,
+        by uid.
+        """
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
@@ -212,7 +214,9 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the option `on[category.component]=…`. A type is included even if its value is `false`."""
+        """Parse the option `on[category.component]=…` into selections by uid. A type is included even if its
+        value is `false`.
+        """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
         for uid in value:
@@ -268,7 +272,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError if a list contains anything but names, with the same message as Strapi."""
+    """If a list contains anything except names, raise ValidationError with the same message as Strapi."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:

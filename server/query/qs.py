@@ -55,8 +55,8 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does: numbers first. This order decides which of several mistakes is
-    reported.
+    """Sort keys as JavaScript does, with numbers first. If there is more than one mistake, this order decides
+    which is reported.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -97,7 +97,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, which may be an object with numeric keys if it is long or has gaps."""
+    """Return the items of a list. A list that is long or has gaps may be an object with numeric keys."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
@@ -123,7 +123,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Defers errors about values, because errors about keys have priority. Call `report` at the end."""
+    """Defers errors about values, because errors about keys have priority. Call `report` after parsing."""
 
     __slots__ = ("_first",)
 
@@ -142,7 +142,7 @@ class Mistakes:
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error about a key, too."""
+        """Defer an error about a key instead of raising it at once."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:

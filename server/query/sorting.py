@@ -42,7 +42,9 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
+    """Parse each item into sort keys with `read`. If more than one item is invalid, raise the error with the
+    shortest path.
+    """
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:

@@ -1,4 +1,6 @@
-"""Aliases of documents: other addresses that lead to a document's page, which are written in its file."""
+"""Aliases of documents: additional addresses that lead to a document's page, listed in the document's
+file.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -22,7 +24,7 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield the aliases in a document's file as written, each with its line."""
+    """Yield each alias as it is written in a document's file, and its line (None if unknown)."""
     positions: Positions = {}
     try:
         text = decode(data)
@@ -42,8 +44,9 @@ def read_aliases(
 
 
 def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
-    """Return the address that an alias of a document stands for. A relative alias is relative to the folder
-    of the document's address, or to the root. Raises ValueError with the reason if the alias is invalid.
+    """Return the address that an alias of the document at `address` stands for. Relative aliases are resolved
+    against the folder of that address or, if `from_root` is set, against the root. Raises ValueError with the
+    reason if the alias is invalid.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -67,17 +70,19 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
 
 
 def normalized(path: str) -> str:
-    """Percent-encode a decoded path without `.`, `..` and a final slash, for comparisons."""
+    """Percent-encode a decoded path, and remove `.`, `..` and a final slash, so that paths can be
+    compared.
+    """
     return quote(normpath("/" + path.lstrip("/")), safe="/")
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string, except what is encoded already."""
+    """Percent-encode a query string, except the parts that are already percent-encoded."""
     return quote(query, safe="=&%+,.-_~")
 
 
 def source_of_address(address: str) -> Source:
-    """Return the address of a document in the form in which sources are compared."""
+    """Convert the address of a document to the form in which addresses are compared."""
     if plain := _PLAIN_ADDRESS.fullmatch(address):
         return plain[1], plain[2]
     _, _, path, query, _ = urlsplit(address)

@@ -1,4 +1,4 @@
-"""Description and origin of a change to a site's files, for logs and reports."""
+"""Descriptions of changes to a site's files and their origins, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -14,8 +14,9 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    `read` and `removed` files were changed by other programs, `written` and `deleted` ones by a write on this
-    server. `reloaded` is set if all files were read again, or if settings or schemas changed.
+    Other programs changed or deleted the files in `read` and `removed`. A write on this server changed or
+    deleted those in `written` and `deleted`. `reloaded` is set if settings or schemas changed, or if all
+    files were read again.
     """
 
     read: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class Change:
 class Origin:
     """Source of a change: "api" for a write on this server, or "file" for another program.
 
-    For a write, `write` is its id in the commit queue.
+    For a write, `write` is the write's name in the commit queue.
     """
 
     source: str = "file"
@@ -50,9 +51,9 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Describe the changes that a record makes to the contents `before`.
+    """Return a description of the changes that a record makes to the contents `before`.
 
-    If the record contains the entire site, the files that were read are not listed.
+    If the record contains the entire site, the description does not list individual files.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -77,7 +78,9 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Describe the changes made by a write on this server. `record` is the result of the write."""
+    """Return a description of the changes made by a write on this server. `record` is the record of that
+    write.
+    """
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -87,7 +90,9 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new and the fixed problems. A problem that only moved to another line is in neither list."""
+    """Return the new problems and the fixed problems. A problem that only moved to a different line is in
+    neither.
+    """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

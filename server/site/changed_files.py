@@ -32,7 +32,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """List the files in all folders, or return None if it is enough to check the paths in `hints`."""
+    """Return a walk of all content folders, or None if it is enough to check the paths in `hints`."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -52,8 +52,8 @@ def changed(
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
-    All files in `found` are checked, or only `hints` if it is None. A media file in `hints` always counts as
-    changed.
+    Check all files in `found` or, if it is None, only the paths in `hints`. A media file in `hints` always
+    counts as changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -98,7 +98,9 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry. The description file of a media file has none."""
+    """Return whether a file has its own entry, as all files do except the description files of media
+    files.
+    """
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -107,9 +109,9 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files may change again without getting a different signature.
+    """Return the paths of entries whose files might change again without their signatures changing.
 
-    `at` is the time of reading in nanoseconds since 1970.
+    `at` is when the files were read, in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -134,9 +136,9 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether the signature of a file or its description file has changed since it was read.
+    """Return whether the signature of a file or of its description file has changed since the file was read.
 
-    The signatures are in `found`, or on disk if it is None.
+    The current signatures come from `found` or, if it is None, from disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
@@ -156,7 +158,7 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
     """Return whether a recently changed file still contains the bytes that were read.
 
-    `now` is its signature.
+    `now` is the file's current signature.
     """
     if not entry.digest:
         return False  # always read a media file again
@@ -180,9 +182,10 @@ def is_settled(signature: Signature, at: int) -> bool:
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes of a changeset. Raises ConflictError if a file that it depends on has changed.
+    """Return the writes of a changeset. Raises ConflictError if a file that the changeset writes or relies on
+    has changed.
 
-    Files that an earlier write in `chain` changes are not checked.
+    Files that earlier writes in `chain` change are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -195,7 +198,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether the file that a write is based on differs from what is being served.
+    """Return whether a write is based on a version of its file that differs from the served version.
 
     Files without an entry are never stale.
     """

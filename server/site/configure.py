@@ -38,7 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """The part of the configuration that affects how documents are parsed."""
+        """The part of the configuration that affects how documents are parsed, in comparable form."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -66,9 +66,10 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Recover from an interrupted write, which may affect the configuration, then read the configuration.
+    """Recover from an interrupted write, because it may have changed the configuration, and then read the
+    configuration.
 
-    Raises SetupError if it is invalid or .bifolio/ can't be trusted, and BusyError.
+    Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -80,8 +81,8 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden symbolic link: site.yaml must not lead to content or out of the site,
-    and links in content-types/ must not lead out of that folder.
+    """Yield an error for each forbidden symbolic link: site.yaml must not be a link to content or to a file
+    outside the site, and links in content-types/ must stay inside that folder.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)

@@ -1,6 +1,6 @@
 """Data that a process has read from a site's files.
 
-Workers that have applied the same records have the same contents.
+Workers that have applied the same records of changes have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,11 +24,13 @@ class Contents:
 
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
-    - `unsettled`: files that may change again without getting a different signature
+    - `unsettled`: files that might change again without their signatures changing
     - `uncommitted`: files that differ from the last commit
-    - `writes`: number of writes to the site at the last record; `number`: the record's number
+    - `writes`, `number`: number of writes to the site as of the last applied record, and the number of that
+      record
     - `applied`: incremented before and after each record is applied
-    - `seen`: `applied` and a digest of all signatures when a check of all files last found no change
+    - `seen`: the value of `applied` and a digest of all signatures when a check of all files last found no
+      change
     """
 
     root: Path
@@ -53,9 +55,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that the records remove and those that they add.
+        """Return the documents that `records` remove and the documents that they add.
 
-        A changed document is in both lists. The records must not be `whole`.
+        A changed document is in both lists. No record may be `whole`.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -144,7 +146,7 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the changes since `before` as one record, or the entire site if many files differ."""
+        """Return one record with the changes since `before`, or with the entire site if many files differ."""
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

@@ -19,7 +19,8 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Return whether the folder is missing or no longer contains a site.
 
-        Another folder with a site, such as a new checkout, is accepted as its replacement.
+        If a new folder with a site, such as a fresh checkout, has taken its place, accept that as the site's
+        folder.
         """
         current_id = _id(self.root)
         if current_id is None:

@@ -1,4 +1,4 @@
-"""State of a site's git repository as last read: HEAD, the index, and the commit times of files."""
+"""The last known state of a site's git repository: HEAD, the index, and the commit times of files."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -35,8 +35,8 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """Difference between two states of a git repository. It contains the new state, but only the commit times
-    that differ.
+    """Difference between two states of a git repository: the new state, with only those commit times that
+    differ.
     """
 
     after: GitState  # without commit times
@@ -108,7 +108,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after asking git which of `paths` differ from the last commit."""
+    """Ask git which of the files at `paths` differ from the last commit, and return the updated state."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -128,7 +128,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write, in which the written files count as uncommitted."""
+    """Return the state after a write to `paths`, in which these files count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -140,8 +140,8 @@ def with_commit(
 ) -> GitState:
     """Return the state after a commit of this server at the time `at`, in seconds since 1970.
 
-    `files` tells whether each committed file is unchanged on disk. `renames`: whether git might detect
-    renames. Raises GitError.
+    `files` maps the path of each committed file to whether the file on disk still matches. `renames` is set
+    if git might detect renames in the commit. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -158,9 +158,9 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits up to `commit`, or None if they include a merge.
+    """Return the state after other people's commits up to `commit`, or None if these include a merge.
 
-    `files` is used as in `with_commit`. Raises GitError.
+    `files` has the same meaning as in `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -174,7 +174,9 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those `paths` whose commit times, or status as committed or uncommitted, differ."""
+    """Return those `paths` whose commit times differ, or that are committed in only one of `before` and
+    `after`.
+    """
     return {
         path
         for path in paths
@@ -221,7 +223,9 @@ def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command may have changed files since this call."""
+    """Return a function that raises GitBusyError if a git command might have changed files since `git_guard`
+    was called.
+    """
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -245,7 +249,7 @@ def wait_for_git(state: GitState, deadline: float) -> None:
 
 
 def end_git_trouble(root: Path, state: GitState) -> None:
-    """If git has prevented writes, log that it no longer does."""
+    """If a git problem has prevented writes, log that it no longer does."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

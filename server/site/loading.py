@@ -1,4 +1,4 @@
-"""Loads all files of a site on several cores. Unchanged files come from the parse cache."""
+"""Loads all files of a site, on multiple cores. Unchanged files are loaded from the parse cache."""
 
 import ctypes
 import gc
@@ -66,7 +66,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 def pause_collector() -> Iterator[None]:
     """Context manager: disable Python's garbage collector while files are loaded.
 
-    The loaded data contains no garbage, but each collection would stop all threads for a second.
+    Loading creates no garbage, but each collection would stop all threads for up to a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -112,13 +112,13 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load all files of the site at `root` under the given configuration, on up to `cores` cores.
+    """Load all files of the site at `root` with the given configuration, using up to `cores` cores.
 
-    - `alone`: the process has no other threads, so it can be forked
+    - `alone`: set if the process has no other threads, so that it can be forked
     - `nice`: lowers the priority of the processes that read files
-    - `packed`: receives all entries as bytes
-    - `cached`: called with the contents of a large cache, before changed files are known
-    - `replaced`: receives the cached documents whose files have changed
+    - `packed`: all entries are appended to it in serialized form
+    - `cached`: if the cache is large, called with its contents before it is known which files have changed
+    - `replaced`: the cached documents whose files have changed are appended to it
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -155,7 +155,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
     """Context manager: list all files, in a forked process if `apart` is set. Yields a function that returns
-    the result.
+    the `Walk`.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -210,7 +210,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the cached entries that are still valid, and the paths of the files that must be read."""
+    """Return the entries in `kept` that are still valid, and those of `paths` that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -263,7 +263,9 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files in a process with multiple threads. If there are many, read them on several cores."""
+    """Read files, and return their entries by path. If there are many files, use multiple cores. Safe to call
+    in a process with other threads.
+    """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
     if len(sorted_paths) < MIN_FILES_FOR_READERS or cores() == 1:
@@ -303,7 +305,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Start a thread that ends this process if its parent dies."""
+    """Start a thread that ends this process if its parent process dies."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

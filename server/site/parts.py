@@ -1,4 +1,4 @@
-"""Functions that connect a site to the rest of the server."""
+"""Interfaces and callbacks that connect a site to the rest of the server."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +14,7 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Raised if the program writes to a site that it has opened read-only, which is a bug."""
+    """Raised if code writes to a site that was opened read-only, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
@@ -37,20 +37,21 @@ class Arbiter(Protocol):
     ) -> str:
         """Commit the current contents of some files, after the git remote has accepted the commit.
 
-        `contents` returns them. `documents` are the names at the end of the commit message.
+        `contents` is called to get the contents. `documents` are the names to list at the end of the commit
+        message.
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit, like the function `agreeing`."""
+        """Context manager around the checkout of a commit. See the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """A site's connections to the rest of the server. A site without `make_arbiter` is read-only.
 
-    - `make_arbiter`: creates the arbiter, before the first write that needs the git remote
+    - `make_arbiter`: called to create the arbiter before the first write that needs the git remote
     - `report`: called after each write by this process
-    - `request_reload`: asks the supervisor for new workers after a schema change in a large site
+    - `request_reload`: called to ask the supervisor for new workers after a schema change in a large site
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -59,9 +60,10 @@ class Parts:
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager around the checkout of a commit based on `base`. Yields whether to check it out.
+    """Context manager around the checkout of `commit`, which is based on `base`. Yields whether to check it
+    out.
 
-    An arbiter first asks the git remote to accept it. Raises RemoteError.
+    If there is an arbiter, it first asks the git remote to accept the commit. Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

@@ -23,7 +23,9 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield duplicate documents and relations to missing documents. `read` is passed to `dangling`."""
+    """Yield a problem for each duplicate document and each relation to a missing document. `read` is passed
+    to `dangling`.
+    """
     yield from find_contested(snapshot)
     yield from dangling(snapshot, read)
 
@@ -37,8 +39,8 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file that has the documentId, locale and status of an earlier file, or its
-    media URL.
+    """Yield a problem for each file that has the same documentId, locale and status as another file that
+    takes precedence, or the same media URL.
     """
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
@@ -70,7 +72,7 @@ def note_of(contents: Contents) -> bytes:
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
     """Compare newly read contents with an old worker's note.
 
-    Return the change, and whether the roles are the same.
+    Return the change since the note, and whether the roles in the settings are still the same.
     """
     try:
         roles, problems = pickle.loads(note)

@@ -1,4 +1,6 @@
-"""Record of the changes found by one rescan or made by one write, including the data that was read."""
+"""Record of the changes that one rescan found or that one write made, including the data read from the
+changed files.
+"""
 
 import pickle
 from collections.abc import Mapping
@@ -19,11 +21,11 @@ class Record:
     """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
 
     - `whole`: contains the entire site, so files that are not in the record do not exist
-    - `unsettled`: files that may change again without getting a different signature
+    - `unsettled`: files that might change again without their signatures changing
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
     - `writes`: number of writes to the site so far
-    - `packed`: entries as bytes from other processes; `entries` takes precedence
+    - `packed`: serialized entries from other processes; `entries` takes precedence over them
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -39,7 +41,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. It includes the schema only if it contains the entire site."""
+    """Serialize a record. The schema is included only if the record contains the entire site."""
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))

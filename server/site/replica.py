@@ -1,4 +1,4 @@
-"""State of a site in one process, changed only by applying the records of the change log in order."""
+"""State of a site in one process. It changes only when records in the change log are applied, in order."""
 
 import threading
 import time
@@ -34,8 +34,8 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """Settings, schema and documents that a request reads.
 
-    `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
-    commit, or "". `changed` is set if some files differ from it.
+    `shown_at` is when this process began to serve this state, in seconds since 1970. `commit` is the
+    checked-out commit, or "". `changed` is set if some files differ from that commit.
     """
 
     settings: Settings
@@ -52,7 +52,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """Change prepared for a state: files to write, result, and processor time including git commands."""
+    """A change that was prepared on a state: the files to write, the result, and the processor time spent
+    (including git commands).
+    """
 
     state: State
     changeset: Changeset
@@ -61,7 +63,7 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Raised if a newer state has replaced the state on which a slow preparation was based."""
+    """Raised if the state on which a slow preparation was based has been replaced by a newer state."""
 
 
 class Replica:
@@ -91,9 +93,10 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append all contents to an existing change log, for new workers that will replace the current ones.
+        """Append all contents to the existing change log `log`, for new workers that will replace the current
+        workers.
 
-        Requires the site's write lock. Return the change, for reports.
+        Requires the site's write lock. Return the change since the current workers' note, for reports.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -126,7 +129,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether this process is about to be replaced, so it need not apply new records."""
+        """Whether this process is about to be replaced, so that it need not apply new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
@@ -148,7 +151,7 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip records that can't be applied. Their changes must already be in the contents.
+        """Skip all new records, because one can't be applied. Their changes must already be in the contents.
 
         Requires the write lock.
         """
@@ -166,8 +169,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
         """Append a record to the change log and apply it. Return the removed and added documents.
 
-        The list is empty for a record with the entire site. Requires the write lock, with all earlier records
-        applied.
+        For a record with the entire site, the list is empty. Requires the write lock. All earlier records
+        must have been applied.
         """
         newest = self._log.newest if self._log else 0  # includes records that can't be read
         record = replace(record, number=max(newest, self.contents.number) + 1)

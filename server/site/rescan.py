@@ -1,4 +1,4 @@
-"""Rescan of a site's files: all changes since the last rescan become one record.
+"""Rescan of a site's files: returns all changes since the last rescan as one record.
 
 All functions require the site's write lock, except `seems_changed` and `read_anew`.
 """
@@ -54,7 +54,9 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether the paths in `hints`, or any file if None, have probably changed. Requires no lock."""
+    """Return whether any of the files at `hints` (all files if None) has probably changed. Requires no
+    lock.
+    """
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -67,27 +69,29 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 class SchemaPending(Exception):
     """Raised if schemas and other files have changed together.
 
-    All files must first be read under the new schemas.
+    Before these changes can take effect, all files must be read with the new schemas.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents read under a new schema that is not in use yet. `packed` holds the entries as bytes."""
+    """Contents read with a new schema that is not in use yet. `packed` holds the serialized entries."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the new configuration if a change to it requires all files to be read again, or else None."""
+    """Return the new configuration if it has changed in a way that requires all files to be read again,
+    otherwise None.
+    """
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
 
 
 def read_anew(contents: Contents, configuration: Configuration) -> Anew:
-    """Read all files under a new configuration.
+    """Read all files with a new configuration.
 
     This is slow but needs no lock, because `rescan_all` finds the changes made while it runs.
     """
@@ -100,10 +104,11 @@ def read_anew(contents: Contents, configuration: Configuration) -> Anew:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return a record of the changed files in `hints`, or in the whole site if needed. None means no change.
+    """Return a record of the changed files among `hints`, or in the whole site if necessary. Return None if
+    nothing has changed.
 
-    A new schema takes effect only with `anew`. Raises SchemaPending if other files have changed together with
-    schemas.
+    A new schema takes effect only if `anew` contains the files read with it. Raises SchemaPending if other
+    files have changed together with schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -151,7 +156,9 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made. `joined` describes its merge, if any."""
+    """Return the record of a write that this process has just made. `joined` is the merge committed with it,
+    if any.
+    """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -179,7 +186,9 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write with a merge, or None if all files must be checked."""
+    """Return the record of a write that contains the merge `joined`, or None if all files must be checked
+    instead.
+    """
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -209,7 +218,9 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record with the new timestamps of files after a commit. `git` is the new state."""
+    """Return a record with the new timestamps of the files at `paths` after a commit. `git` is the new state
+    of the repository.
+    """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -219,9 +230,9 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries to update after changes to the given files.
+    """Return the paths of the entries to update after changes to the files at `paths`.
 
-    A description file belongs to its media file's entry.
+    For a description file, this is the entry of its media file.
     """
     return {
         owner
@@ -232,10 +243,11 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read the configuration if it has changed, keeping the last valid one if a file is invalid.
+    """Read the configuration if it has changed. If a file is invalid, the last valid configuration stays in
+    use.
 
-    Return the new configuration or None, the files to read again at the next rescan, and all other
-    configuration files.
+    Return the new configuration or None, the configuration files to read again at the next rescan, and all
+    other configuration files.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -326,7 +338,8 @@ def _wait_for_writers(
     """Wait a moment for empty files to be filled, because programs that overwrite a file often empty it
     first.
 
-    Also wait for missing files with a signature in `missing`, which may be about to be replaced.
+    Also wait for missing files that have a signature in `missing`, because a program may be about to replace
+    them.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -377,7 +390,9 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the entry with the new signature if only the ctime of its file has changed, or else None."""
+    """If only the ctime of an entry's file has changed, return the entry with the new signature, otherwise
+    None.
+    """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

@@ -1,4 +1,4 @@
-"""Reuse of cached entries after a schema change that only adds attributes."""
+"""Rules for reusing cached entries after a schema change that only adds attributes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -34,7 +34,9 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return which cached entries are valid under `configuration`. `then` is the stamp of the entries."""
+    """Return the rule for which cached entries are valid under `configuration`. `then` is the stamp with
+    which they were stored.
+    """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
     added_values = {uid: values for uid, values in added.items() if values is not None}
@@ -74,7 +76,9 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of added attributes by position in a row, or None if files must be read again."""
+    """Return the values of the attributes that were added to a type, by position in a row. Return None if the
+    type's files must be read again.
+    """
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:

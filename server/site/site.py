@@ -83,9 +83,9 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema, together wit
 
 
 class Site:
-    """Site in one folder. After `load`, call `refresh` whenever files have changed.
+    """The site in one folder. After `load`, call `refresh` whenever files have changed.
 
-    A request calls `current` once, and uses that state until the request ends.
+    Each request calls `current` once, and uses the returned state until it ends.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -115,7 +115,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Number that increases with each applied record, even if no document changes."""
+        """Number that increases each time a record is applied, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -143,7 +143,8 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files of the site on several cores. Raises SetupError if the configuration is invalid.
+        """Read all files of the site, using up to `cores` cores. Raises SetupError if the configuration is
+        invalid.
 
         `nice` lowers the priority of the processes that read files. Other processes can write to the site
         while it is loading.
@@ -173,9 +174,9 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply changes to the files in `hints`, or to all files if None, as one change.
+        """Apply all changes to the files at `hints` (all files if None), and return them as one change.
 
-        After a schema change, a large site asks for new workers instead.
+        After a schema change in a large site, request new workers instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -213,9 +214,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append a record of changes to files, and return the change. Raises SchemaPending.
+        """Append a record of changed files to the change log, and return the change. Raises SchemaPending.
 
-        If `patient` and a git command is running, return None so that the caller can wait.
+        If `patient` is set and a git command is running, return None so that the caller can wait.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -239,7 +240,7 @@ class Site:
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Return whether `refresh` would probably find changes, without acquiring the write lock."""
+        """Return whether `refresh` would probably find changes. This does not acquire the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -249,9 +250,10 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write the files that `prepare` determines: all of them or none (docs/files.md).
+        """Call `prepare` to determine which files to write, and write all of them or none (docs/files.md).
 
-        Return the new state, the result of `prepare`, and the commit id, "" if there is none, or "pending".
+        Return the new state, the result of `prepare`, and the commit id ("" if there is no commit, or
+        "pending").
 
         Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from `prepare`.
         """
@@ -260,7 +262,7 @@ class Site:
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes, or None if the settings do not require the git remote to accept them.
+        """Arbiter for writes, or None if the settings do not require the git remote to accept each write.
 
         Raises ReadOnlySiteError.
         """
@@ -277,7 +279,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `write`, without asking the git remote. For arbiters and merges only."""
+        """Write files like `write`, but without asking the git remote. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -287,7 +289,9 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write like `write`, but return the write's name in the commit queue as the third value."""
+        """Write files like `write_here`, but instead of the commit id, return the write's name in the commit
+        queue.
+        """
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -329,7 +333,9 @@ class Site:
     def _try(
         self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
     ) -> Result:
-        """Call `attempt`, and retry if the site changes or a git command is running."""
+        """Call `attempt`, and retry if the site changes at the same time or a git command is running. Return
+        its result.
+        """
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -369,9 +375,9 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a change and queue its commit. Requires the write lock.
+        """Write the files of a prepared change, and queue it to be committed. Requires the write lock.
 
-        Return the change, and the write's name in the queue.
+        Return the change, and the write's name in the commit queue.
         """
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
@@ -398,7 +404,9 @@ class Site:
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the written files, and repeat those writes that a git command has already overwritten."""
+        """Read the written files and return the record. Repeat those of `writes` that a git command has
+        already overwritten.
+        """
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
@@ -423,11 +431,13 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants are missing or not in their documents yet."""
+        """Return the paths of images whose resized variants do not exist yet, or are not in the images'
+        documents yet.
+        """
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
-        """Finish or discard an interrupted write. Return the number of changed files."""
+        """Finish, roll back or discard interrupted writes. Return the number of changed files."""
         self._journal.sweep()
         if self._journal.empty:
             return 0
@@ -438,9 +448,10 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set the function to call with each record, after loading and before workers are forked.
+        """Set the functions to call for each record and commit. Call this after loading and before workers
+        are forked.
 
-        `committed` is called with a write's name in the commit queue and its commit id.
+        `committed` is called with the name of the write in the commit queue and the commit id.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -458,7 +469,8 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Show each write of the server that this one replaces at once, until that server has ended.
+        """While the server that this one replaces is still running, immediately serve each write that it
+        makes.
 
         The two servers share no change log, so `current` compares the number of writes.
         """
@@ -472,7 +484,7 @@ class Site:
     def current(self) -> State:
         """Return the current state, including all writes to which any process has responded.
 
-        Raises BusyError if files must be read first, and the write lock can't be acquired.
+        Raises BusyError if files must be read first but the write lock can't be acquired.
         """
         if self._is_predecessor_running:
             is_running = self._is_predecessor_running()
@@ -487,7 +499,7 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply changes by other processes. If a record can't be read, rescan the files instead.
+        """Apply changes that other processes have made. If a record can't be read, rescan the files instead.
 
         Raises BusyError if the rescan can't acquire the write lock.
         """
@@ -504,7 +516,7 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan all files, because some records can't be read. Requires the write lock."""
+        """Rescan all files, because a record in the change log can't be read. Requires the write lock."""
         with suppress(OSError):  # a killed process may have left an interrupted write
             self._journal.recover()
         contents = self._contents
@@ -530,9 +542,10 @@ class Site:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Replace the workers that use the change log with new workers, which are forked from this process.
+        """Prepare to replace the workers that use the change log with new workers, which are forked from this
+        process.
 
-        Return the change, for reports.
+        Return the change since the old workers' note, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -544,7 +557,9 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """If a large site must be read again, request new workers. Return whether they were requested."""
+        """If this is a large site, request new workers to read it again. Return whether they were
+        requested.
+        """
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if request_reload is None or not self._replica.is_shared or not large:
             return False
@@ -558,7 +573,9 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock, after applying other processes' changes and recovering."""
+        """Context manager: hold the write lock. Before the block, apply other processes' changes and recover
+        from interrupted writes.
+        """
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # a read-only site can't be recovered

@@ -62,7 +62,9 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Check the paths in the hints, or all files if due. Return the seconds until the next run."""
+        """Check the paths that may have changed, or all files if that is due. Return the number of seconds
+        until the next run.
+        """
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -126,7 +128,7 @@ class Watcher(Job):
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # the next watch lists the folders again
 
     def _poll(self, error: Exception) -> None:
-        """Check all files at intervals, until watching should be tried again."""
+        """Check all files at intervals, until it is time to try watching again."""
         poll_s = self._timing.poll_s
         with self._polling_lock:  # both threads usually fail at the same time
             was_polling, self._polling = self._polling, True
@@ -140,7 +142,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders, until the list of folders must be determined again."""
+        """Watch the folders `watched`, until the list of folders must be determined again."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -215,9 +217,9 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch one by one, or an empty set if all file names are UTF-8.
+    """Return the folders to watch separately, or an empty set if all folder names are valid UTF-8.
 
-    watchfiles fails for a whole folder if a name in it is not UTF-8.
+    If a name is not, the library watchfiles can't watch the folder that contains it recursively.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -232,7 +234,7 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. The watching threads add them and the job removes them."""
+    """Paths that may have changed. The watching threads add paths, and the job takes them out."""
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _do_nothing

@@ -70,7 +70,7 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's new text, or its current text if it has no new one.
+        """Return a file's new text, or its current text if this changeset does not change it.
 
         Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
@@ -97,16 +97,20 @@ class Changeset:
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature a file had when it was first checked, or None if the file was missing."""
+        """Return the signature that a file had when this changeset first accessed it, or None if the file was
+        missing.
+        """
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the whole change fail if this file is modified before the change is written."""
+        """Make the whole change fail if this file is modified before the changeset is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`, which only checks that it is unchanged."""
+        """Return a `Write` for each file passed to `rely_on`. These writes only check that the file is
+        unchanged.
+        """
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -139,7 +143,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes of an earlier changeset, and keep the file signatures stored in them."""
+        """Add writes from an earlier changeset, along with the file signatures that they expect."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -164,7 +168,7 @@ class Changeset:
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError if the new text of a file is too large to be read back.
+        """Raise PayloadTooLargeError if a file with its new text would be too large to read.
 
         Raise ConflictError if a parent folder of a new file is actually a file.
         """

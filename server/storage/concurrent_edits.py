@@ -1,5 +1,5 @@
-"""Atomic replacement of files that other programs may be editing. The old file is checked after the swap, and
-the swap is rolled back if the file was edited.
+"""Atomic replacement of files that other programs may be editing. After the swap, the old file is checked,
+and if another program has edited it, the swap is rolled back.
 """
 
 import errno
@@ -33,7 +33,7 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
@@ -60,7 +60,7 @@ class Replacement:
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap a staged file with its target, and append the result to `done`.
+    """Swap the staged file `step` with its target, and append the result to `done`.
 
     The old file stays open until `open_files` is closed. Raises ConflictError if the target was edited.
     """
@@ -102,7 +102,7 @@ def confirm(replacement: Replacement) -> None:
 def _put(step: StagedFile, folder: int) -> bool:
     """Move the staged file to its target or, for a deletion, the target to `aside`.
 
-    Return True if `aside` is now the old file itself.
+    Return True if `aside` is now the old file itself instead of a copy.
     """
     with naming(step.target):
         if step.after is None:
@@ -161,7 +161,8 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark that the file at `target` must have when it is replaced.
+    """Return the `FileMark` that the file at `target` must have when it is replaced, or None if it must not
+    exist.
 
     Raises ConflictError if the file has changed since it was read.
     """
@@ -185,7 +186,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode (permission bits).
+    """Return the mode (permission bits) of `target`, or with `follow` unset, of a symbolic link itself.
 
     Raises OSError, and ConflictError if the file was removed.
     """

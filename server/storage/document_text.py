@@ -24,10 +24,10 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text for a new file with the given attribute values.
+    """Return the text for a new file with the attribute values in `trees`.
 
-    `body` is the attribute stored below the front matter. `matter` is a key in FRONT_MATTER. Raises
-    ConflictError if the format can't represent a value.
+    `body` is the attribute stored below the front matter. `matter` is the front matter's format, a key in
+    FRONT_MATTER. Raises ConflictError if the format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -73,7 +73,8 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with changed attributes. The value REMOVE removes an attribute.
+    """Return `text`, a file's text, with the new attribute values in `changes`. The value REMOVE removes an
+    attribute.
 
     `body` is the attribute stored below the front matter. Raises ConflictError if the text can't be changed
     without also changing other values.
@@ -93,7 +94,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return a file's text with only the last occurrence of each given key.
+    """Return `text`, a file's text, with only the last occurrence of each key in `keys`.
 
     Raises ConflictError if this would change other values, for example through aliases.
     """

@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Link or copy `source` to `temporary`, and set the mode (permission bits)."""
+    """Link or copy `source` to `temporary`, set its mode (permission bits), and return its path."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -24,7 +24,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write a new file with the given mode (permission bits).
+    """Write `data` to the new file `temporary` with the given mode (permission bits), and return its path.
 
     On failure, the incomplete file is deleted.
     """
@@ -43,7 +43,9 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode (permission bits) of new files, by creating and deleting a file at `path`."""
+    """Return the default mode (permission bits) for new files, found by creating a file at `path` and
+    deleting it.
+    """
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -54,7 +56,7 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, without waiting until it is on disk.
+    """Replace a cache file atomically, without waiting until the new data is on disk.
 
     If this raises OSError, the old file is unchanged.
     """
@@ -82,7 +84,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file, and wait until it is on disk. Only its owner can read the new file."""
+    """Replace a file, and wait until the new data is on disk. Only its owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -113,7 +115,9 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file to `name` in the open folder `folder`. If that is on another file system, copy the file."""
+    """Move a file to `name` in the open folder `folder`. If the folder is on another file system, copy the
+    file.
+    """
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:

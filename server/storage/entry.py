@@ -1,4 +1,4 @@
-"""Entry: the result of reading one file (a document, problems, or both)."""
+"""Entry: the result of reading one file, which is a document, problems, or both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

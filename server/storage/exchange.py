@@ -1,4 +1,6 @@
-"""System calls that replace a file and preserve the old one, to detect edits saved just before the swap."""
+"""System calls that replace a file but keep the old one, to detect edits that were saved to it just before
+the swap.
+"""
 
 import ctypes
 import errno
@@ -59,7 +61,7 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
     """Move `target`, a file in the open folder `folder`, to `aside`.
 
-    Return False if the file was copied, because `aside` is on a different file system.
+    Return False if the file had to be copied because `aside` is on a different file system.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -93,7 +95,8 @@ class Reader:
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
         """Acquire a lease on the file, if the system supports leases.
 
-        Return False if another program still has the file open for writing after `wait_s` seconds.
+        Return False if another program still has the file open for writing after `wait_s` seconds, otherwise
+        True.
         """
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
@@ -115,7 +118,7 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease. Return 0 on success, or the errno on failure."""
+        """Request a lease. Return 0 on success, or the errno value on failure."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
@@ -141,7 +144,8 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file still has this mark and content, and no program has it open for writing.
+    """Whether a file still has the mark `before` and the content `data`, and no program has it open for
+    writing.
 
     If `data` is None, the content is not compared.
     """

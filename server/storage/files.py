@@ -1,4 +1,4 @@
-"""Lists all files in a site's folders. Their signatures reveal changes without the files being read."""
+"""Lists all files in a site's folders, with signatures that reveal changes without reading the files."""
 
 import os
 import stat
@@ -118,7 +118,9 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file or of a symbolic link itself, or None if it is missing. Raises OSError."""
+    """Return the mark of a file (for a symbolic link, that of the link itself), or None if it is missing.
+    Raises OSError.
+    """
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -126,7 +128,7 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether a file name is never used for content, as with hidden files and editors' backup files."""
+    """Whether files with this name are ignored, such as hidden files and editors' backup files."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -146,7 +148,7 @@ def is_skipped(path: str) -> bool:
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
     """List all files in the given folders of the site at `root`, including subfolders.
 
-    If `is_summary` is set, only one hash of all signatures is computed, which uses hardly any memory.
+    If `is_summary` is set, only compute one hash of all signatures, which takes hardly any memory.
     """
     result = Walk(is_summary=is_summary)
     top = os.path.realpath(root)
@@ -232,7 +234,9 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return the given paths, and all other paths that lead to the same files through symbolic links."""
+    """Return `paths`, and all other paths that lead to the same files through the symbolic links in
+    `links`.
+    """
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -248,8 +252,8 @@ def _is_below(path: str, top: str) -> bool:
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
     """Whether a full walk is needed to tell what changed at these paths.
 
-    It is needed if one of the paths is a symbolic link or special file, contains a link, or is or contains
-    the path of one of the last walk's `problems`.
+    It is needed if one of the paths is a special file, contains a symbolic link, or has a problem at or below
+    it. `problems` are those that the last walk found.
     """
     odd = [problem.path for problem in problems]
     return any(

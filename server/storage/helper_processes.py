@@ -32,7 +32,8 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper with the options of `subprocess.Popen`. Call `forget_helper` when it has ended.
+    """Start a helper process. `options` are those of `subprocess.Popen`. When it has ended, call
+    `forget_helper`.
 
     Raises OSError, also if this process is exiting.
     """
@@ -50,7 +51,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager: run a helper, and kill it at the end if it is still running. Raises OSError."""
+    """Context manager: start a helper process, and kill it when the block ends. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # closes its pipes
@@ -63,7 +64,9 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
 
 
 def require_running() -> None:
-    """Raise OSError if this process is exiting, because the results of killed helpers are useless."""
+    """Raise OSError if this process is exiting, because its helpers have then been killed and their results
+    are useless.
+    """
     if _helpers.is_ending:
         raise OSError(errno.ECANCELED, "the server is stopping")
 

@@ -37,7 +37,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the boot id of the machine's kernel."""
+    """Content of the lease file. `host` is the machine's boot id, which the kernel generates."""
 
     host: str
     name: str
@@ -90,7 +90,7 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if it is due.
+        """Renew the lease if its renewal is due.
 
         Return the number of seconds until the next renewal, or None if this machine has no lease.
         """

@@ -1,5 +1,5 @@
-"""Record of intent: the file changes that a write is about to make. After a crash, recovery uses it to finish
-the write or roll it back.
+"""Record of intent: a file that lists the changes a write is about to make. After a crash, recovery uses this
+file to finish the write or roll it back.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ class Step:
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
     """Write a record of intent to a new file. Raises OSError.
 
-    If `synced` is set, wait until it is on disk.
+    If `synced` is set, wait until the record is on disk.
     """
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
@@ -63,9 +63,10 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for one file: `data`, the content of `source`, or neither to delete the file.
+    """New content for one file, either `data` or the content of the file `source`. If both are None, the file
+    is deleted.
 
-    When the file is replaced, it must still have the signature `before` and the content `read`.
+    The write fails if the file no longer has the signature `before` and the content `read`.
     """
 
     path: str

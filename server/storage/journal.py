@@ -31,7 +31,7 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Raised if a change and its rollback have failed. Recovery restores the files later."""
+    """Raised if both a change and its rollback have failed. Recovery restores the files later."""
 
 
 class Journal:
@@ -82,16 +82,20 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete files replaced a while ago. Those edited since then are moved to .bifolio/unsaved/."""
+        """Delete the old versions of files that were replaced a while ago. Those that were edited after that
+        are moved to .bifolio/unsaved/.
+        """
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if a file's path contains a symbolic link that is not allowed."""
+        """Raise ConflictError if the path of a file in `writes` contains a symbolic link that is not
+        allowed.
+        """
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all writes or none. Requires the site's write lock.
+        """Apply all of `writes` or none of them. Requires the site's write lock.
 
         `permit` is called before the first and after the last replacement, and can raise an ApiError to
         abort.

@@ -53,7 +53,9 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path may contain a symbolic link. `plain` caches which folders are free of links."""
+    """Whether a path might contain a symbolic link. `plain` caches which folders are free of symbolic
+    links.
+    """
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -85,9 +87,10 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a path without symbolic links to a path relative to the site, or None if it is outside.
+    """Convert a path without symbolic links to a path relative to the site's folder, `top`. Return None if it
+    is outside.
 
-    The site's folder, `top`, becomes "".
+    For `top` itself, return "".
     """
     if real == top:
         return ""
@@ -105,7 +108,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return an open file's path with all symbolic links resolved, or None if it is unknown."""
+    """Return the path of an open file with all symbolic links resolved, or None if it can't be determined."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -126,7 +129,8 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file in the site for reading, and return its descriptor.
 
-    Raises OSError, also for symbolic links that are not allowed. `root` must contain no links.
+    Raises OSError, also for symbolic links that are not allowed. The path `root` must not contain symbolic
+    links.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"

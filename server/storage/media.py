@@ -59,7 +59,7 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name, independent of the machine's configuration."""
+    """Return the media type for a file name, regardless of the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
@@ -69,7 +69,9 @@ def ending_of(mime: str) -> str:
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return an uploaded file's extension, corrected if it is missing or contradicts an image's content."""
+    """Return the extension for an uploaded file: `ending`, unless it is missing or contradicts the content of
+    an image.
+    """
     # Only for images do the first bytes determine the type reliably.
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -80,12 +82,13 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Return a path relative to content/uploads/, or None if it is outside."""
+    """Convert a path to one relative to content/uploads/. Return None for paths outside that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return a media file's name in documents and URLs: its path in content/uploads/, in Unicode NFC.
+    """Return the name that documents and URLs use for a media file: its path in content/uploads/, in Unicode
+    NFC.
 
     Return None for other files.
     """
@@ -155,7 +158,9 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is where it would be on disk."""
+    """Return the document for a media file in a bucket. `path` is the path that the file would have on
+    disk.
+    """
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()

@@ -39,7 +39,7 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Rule that decides which cached entries are valid under the current schema."""
+    """Rule that decides which cached entries are still valid under the current schema."""
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
     # Function that returns the uid of a path's content type. Not set if the schema has not changed.
@@ -58,7 +58,7 @@ class CachedEntry:
 
     @property
     def settled(self) -> bool:
-        """Whether an unchanged signature guarantees unchanged content.
+        """Whether the file is sure to have the same content for as long as it has the same signature.
 
         This is true unless the file was read just after a change.
         """
@@ -105,7 +105,9 @@ def _other_path(one: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of BLOCK_ENTRIES. Rows already packed together are kept in one block."""
+    """Serialize entries in blocks of BLOCK_ENTRIES. Entries whose rows are already packed together stay in
+    one block.
+    """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -159,10 +161,10 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site: a file with blocks of entries. If a path has several entries, the last one
+    """Parse cache of one site: a file with blocks of entries. If a path has more than one entry, the last one
     counts.
 
-    `usable` decides which of the entries stored under an older stamp are still valid.
+    `usable` decides which entries are still valid if they were stored with an older stamp.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:

@@ -28,7 +28,7 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse a document file into one value per attribute. Raises SyntaxProblem.
+    """Parse the text of a document file into values by key. Raises SyntaxProblem.
 
     `body` is the attribute stored below the front matter. Positions and duplicate keys are added to
     `positions` and `repeats`.
@@ -70,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse a JSON, TOML or YAML file, depending on its extension. Raises SyntaxProblem.
 
-    Except for JSON, positions and duplicate keys are added to `positions` and `repeats`.
+    Positions and duplicate keys are added to `positions` and `repeats`, except for JSON.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -90,7 +90,7 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
     """Read a file, and retry if another program is writing to it. Return its bytes and signature.
 
-    Raises OSError, and SyntaxProblem if the file is special or larger than MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if it is not a regular file or is larger than MAX_FILE_BYTES.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -132,7 +132,7 @@ def refuse_empty(text: str) -> None:
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if the text of a file is too large to be read back."""
+    """Raise PayloadTooLargeError if a file with this text would be too large to read."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:

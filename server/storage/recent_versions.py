@@ -1,5 +1,5 @@
-"""Store of recently replaced versions of documents. They are needed to merge changes that clients
-have based on them.
+"""Store of recently replaced document versions. They are needed to merge changes from clients that started
+from such a version.
 """
 
 import os

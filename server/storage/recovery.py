@@ -27,7 +27,7 @@ class Recovery:
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the files to which `recover` will write new content."""
+        """Return the paths of the files to which `recover` will write new content."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -41,7 +41,9 @@ class Recovery:
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in .bifolio/unsaved/. They contain edits and writes that would have been lost."""
+        """Return the paths of the files in .bifolio/unsaved/, which contain edits and writes that would have
+        been lost.
+        """
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
@@ -89,9 +91,9 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the file in the journal with its target. Return the number of changed files.
+        """Swap the file in the journal with its target. Return 1 if this succeeded.
 
-        This is 0 if another program edited the target at the same time.
+        Return 0 if another program edited the target at the same time.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,5 @@
-"""Files that recent writes replaced, kept briefly in .bifolio/replaced/ because another program may still
-save an edit to them, and copies of edits that were restored.
+"""Files that recent writes replaced, and copies of edits that were restored. They are kept briefly in
+.bifolio/replaced/, because another program may still save an edit to a replaced file.
 """
 
 import logging
@@ -45,9 +45,9 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Keep a copy of an edit, before it is moved back to `path`.
+        """Keep a copy of an edit before `file`, which contains it, is moved back to `path`.
 
-        Until then, another program can read the file without the edit, and later save over the edit.
+        Until then, another program can read the file without the edit, and later overwrite the edit.
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # The edit is restored even if the disk is full.
@@ -76,8 +76,8 @@ class ReplacedFiles:
     def sweep(self, retention_s: float = RETENTION_S) -> None:
         """Delete the files that were replaced more than `retention_s` seconds ago. Requires no lock.
 
-        Files that were edited since then are moved to .bifolio/unsaved/, like edits that were restored, but
-        then overwritten.
+        Files that were edited after that are moved to .bifolio/unsaved/, and so are copies of edits that were
+        restored and then overwritten.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
@@ -149,7 +149,7 @@ def put_aside(state: Path, file: Path, path: str) -> Path:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is missing, or has the old or new content of a recorded step."""
+    """Whether a file is missing, or has the old or the new content that is recorded in `step`."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -45,7 +45,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for the document files in the site at `root`, under one schema."""
+    """Reader for the document files in the site at `root`, which parses them with one schema."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the media file's path if `path` is the description file of an existing media file, otherwise
-        `path` itself.
+        """If `path` is the description file of an existing media file, return the path of that media file,
+        otherwise `path`.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -272,7 +272,7 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Warn about keys that are not attributes, and about a `draft` key that has no effect."""
+    """Add warnings about keys that are not attributes, and about a `draft` key that has no effect."""
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
@@ -304,7 +304,7 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Convert mismatches with the schema to problems with positions in the file."""
+    """Convert mismatches between a file and the schema to problems with positions in the file."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

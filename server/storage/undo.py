@@ -1,4 +1,4 @@
-"""Storage for undo in .bifolio/undo/: the old contents of the files that recent writes replaced."""
+"""Storage for undo: the old contents of the files that recent writes replaced, in .bifolio/undo/."""
 
 import errno
 import hashlib
@@ -36,7 +36,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission that a write and its undo require, such as `article.update`."""
+    """Permission that a write and its undo require, such as the permission to update articles."""
 
     uid: str
     verb: str
@@ -57,7 +57,7 @@ def digest(text: str | None) -> str:
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Return the old contents of the files that will be written, and digests of the new contents.
+    """Return the old contents of the files that `writes` will change, with digests of the new contents.
 
     Return () if an undo could not restore them all, for example media or large files. Raises OSError.
     """
@@ -115,7 +115,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder with the undoable writes to the site at `root`."""
+    """The folder that stores the undoable writes to the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -179,7 +179,7 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder that stores one write for undo."""
+    """Recorder that stores one write so that it can be undone."""
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
@@ -191,7 +191,7 @@ class Keeper:
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
         """Context manager: store the files that the block replaces, for undo.
 
-        If they can't be stored, the write is still carried out.
+        If they can't be stored, the block still runs, but it can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

@@ -1,5 +1,5 @@
-"""Unreadable files. Each one becomes an entry with a problem, and the last valid document read from it is
-still served (spec.md 1).
+"""Handling of unreadable files: each becomes an entry with a problem, and the last valid document read from
+the file is still served (spec.md 1).
 """
 
 import logging
@@ -17,7 +17,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return an entry with no document, only the problem that prevented the file from being read."""
+    """Return an entry that contains no document, only the problem that prevented the file from being read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -28,7 +28,7 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     """Return the entry to serve after a file has been read again.
 
-    If the file is now invalid or has the same values, the document from `before` is kept.
+    If the file is now invalid, or still has the same values, the entry keeps the document from `before`.
     """
     if before is None or before.document is None or after is None:
         return after

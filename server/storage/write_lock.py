@@ -1,5 +1,5 @@
-"""The site's write lock, shared by all threads and processes. Its file contains the number of writes so far,
-so that each process notices writes by other processes.
+"""The site's write lock, shared by all threads and processes. The lock file contains the number of writes so
+far, so that each process notices writes by other processes.
 """
 
 import os
@@ -48,7 +48,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return how many writes have changed the site's files, or 0 if that is unknown."""
+        """Return the number of writes that have changed the site's files so far, or 0 if it is unknown."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -65,9 +65,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock until `held` is closed. Raises BusyError after the deadline.
+    """Acquire a lock that is released when `held` is closed. Raises BusyError after the deadline.
 
-    If the lock can't be used, return the OSError.
+    Return None, or the OSError if the lock can't be used.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

@@ -1,1 +1,3 @@
-"""Merging of branches: documents attribute by attribute, text files line by line, other files as a whole."""
+"""Merging of branches. Documents are merged attribute by attribute, text files line by line, and other files
+as a whole.
+"""

@@ -21,7 +21,7 @@ from server.write.validate import check
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
     """Raise ForbiddenError if the actor lacks permission for any of the changes in a merge.
 
-    Files other than documents and media require full access.
+    Changes to files other than documents and media require full access.
     """
     for three in documents.values():
         if three.action:
@@ -44,10 +44,11 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
 
 
 def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge would make a document invalid. In the files `brought`, which only a
-    migration has changed, a document may have the faults that it had before.
+    """Raise ValidationError if a merge would make a document invalid. Documents in the files `brought`, which
+    only migrations have changed, are allowed to keep the faults that they had before.
 
-    Raises ConflictError if a file can't be parsed, or if two files contain the same version.
+    Raises ConflictError if a merged file can't be parsed, or if two files would contain the same document
+    version.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -71,7 +72,7 @@ def require_valid(before: PastState, after: PastState, brought: Container[str] =
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield faults that a changed schema causes in documents that the merge does not change."""
+    """Yield the faults that a changed schema causes in documents that are not in `changed`."""
     if before.configuration.shape == after.configuration.shape:
         return
     old_claims = before.state.snapshot.claims
@@ -88,7 +89,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with those of the documents in `snapshot`, except documents in the files
+    Unique values are compared with those of all documents in `snapshot`, except the documents in the files
     `left_out`.
     """
     yield from _check_document(document)

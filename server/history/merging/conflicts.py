@@ -25,9 +25,9 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a request resolves conflicts, by document name and by file path.
+    """How a request resolves conflicts: the choice for each document, by name, and for each file, by path.
 
-    For a document, the value is one side ("ours" or "theirs"), or maps each attribute to a side or to
+    The choice for a document is one side ("ours" or "theirs"), or maps each attribute to a side or to
     `{"value": …}`.
     """
 
@@ -70,7 +70,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
     """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
 
-    Otherwise, a merge would reveal whether a guessed value is right.
+    Otherwise, the actor could use a merge to find out whether a guessed value is right.
     """
     base, ours, theirs = three.values
     if ours is None or theirs is None:
@@ -91,7 +91,9 @@ def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merg
 
 @dataclass(slots=True)
 class Unmerged:
-    """Collector for unresolved conflicts. `known` and `known_files` also contain the resolved ones."""
+    """Collector for unresolved conflicts. `known` and `known_files` contain all conflicts, including resolved
+    ones.
+    """
 
     resolution: Resolution
     documents: dict[Key, tuple[str, Three, tuple[Conflict, ...]]] = field(default_factory=dict)
@@ -110,9 +112,10 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return the chosen side and the new value for each attribute in conflict.
+        """For the attributes in conflict, return the chosen sides and the chosen new values, each by
+        attribute.
 
-        If the request does not resolve a conflict, record it and return None.
+        If the request leaves a conflict unresolved, record the conflict and return None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -140,7 +143,9 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError, with the values that the viewer can see, if conflicts are unresolved."""
+        """If conflicts are unresolved, raise UnmergedError with those values in conflict that the viewer is
+        allowed to see.
+        """
         if not self.documents and not self.files:
             return
         reported = [
@@ -185,7 +190,9 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns an attribute's values on the three sides, or {} if they are hidden."""
+    """Return a function that returns the values of an attribute on the three sides, or {} if they are hidden
+    from the viewer.
+    """
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:

@@ -1,4 +1,6 @@
-"""Merging of documents: finds the documents that a branch has changed, and generates the merged files."""
+"""Merging of documents: finds the documents that a branch has changed, and writes the text of the merged
+files.
+"""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -28,9 +30,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """A document version on the three sides of a merge.
+    """One document version as it is on the three sides of a merge.
 
-    A side is None if the version does not exist there.
+    A side is None if the version does not exist on that side.
     """
 
     base: Version | None
@@ -80,7 +82,7 @@ class Three:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions about conflicts in keys that are not attributes.
+    """Decisions about conflicts, needed to merge the keys that are not attributes.
 
     - `side_of`: returns the side that the request has chosen for a file, or "".
     - `settled`: attributes whose conflicts are resolved ("" for the whole document).
@@ -97,7 +99,9 @@ def name_of(key: Key, type_: Type) -> str:
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the document versions that a branch has changed. Omits files that can't be parsed."""
+    """Return the document versions in `files`, which a branch has changed, by key. Omits files that can't be
+    parsed.
+    """
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, Version]] = [{}, {}, {}]
@@ -142,7 +146,7 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values, with the value from the chosen side for each conflict."""
+    """Return the merged values. For each conflict, use the value from the side chosen in `choices`."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -163,10 +167,11 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that could be plain text on the branch.
+    """Raise ConflictError if a merge would copy a password that is possibly stored as plain text on the
+    branch.
 
-    This is the case if the attribute has a different type there. The values of attributes in `given` come
-    from the request and are already hashed.
+    This is possible if the attribute's type on the branch is not `password`. Attributes in `given` are not
+    checked, because their values come from the request and are already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -181,7 +186,9 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether a value contains a password that the schema `theirs` treats as another type."""
+    """Return whether a value contains a password whose attribute has a different type in the schema
+    `theirs`.
+    """
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -203,9 +210,9 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the new texts of a version's files, or None for a deleted file.
+    """Return the new texts of a document version's files, by path, or None for a deleted file.
 
-    Keeps the formatting and comments of both sides where possible, or else those of ours.
+    Keeps the formatting and comments of both sides if possible, otherwise those of ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -259,9 +266,10 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _in_merged_lines(
     context: Context, three: Three, values: Values, current: str, decisions: Decisions
 ) -> str | None:
-    """Return both sides merged line by line and edited to contain `values`, or None if this is impossible.
+    """Merge both sides line by line, and edit the result to contain `values`. Return its text, or None if
+    this is impossible.
 
-    Unlike editing the file of ours, this keeps comments that theirs has added.
+    Unlike editing the file from ours, this keeps comments that theirs has added.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     assert base
@@ -306,7 +314,7 @@ def _with_other_keys(
     sides: tuple[Version | None, Version, Version],
     decisions: Decisions,
 ) -> Changes:
-    """Add the changes that theirs made to keys that are not attributes."""
+    """Return `changes` with the changes that theirs made to keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled

@@ -1,11 +1,11 @@
 """Kept migrations (docs/migrate.md) that only one side of a merge has.
 
 Before a merge compares documents, the other sides are brought along: the migrations that they lack are
-applied to their schemas, settings and documents. The results are commits to which no branch refers. They are
-merged in place of the real ones, so that all sides use the same names.
+applied to their schemas, settings and documents. The results are commits to which no branch refers. These
+commits are merged instead of the original ones, so that all sides use the same attribute and type names.
 
-A document that is the same in base and on one side is not brought along there, because the merge takes the
-other side's file anyway.
+If only one side has changed a document, it is not brought along on the other side, because the merge takes
+the changed file anyway.
 """
 
 from collections import Counter
@@ -44,9 +44,11 @@ class BroughtAlong:
     """The sides of a merge after the migrations that they lacked were applied.
 
     - `sides`: the commits to merge
-    - `ours`: the new text of each file that this changes on the target branch, None for a deleted file
-    - `documents`: the number of documents that each migration has changed, by its name
-    - `missing`: the names of migrations that documents may still lack, because they execute code
+    - `ours`: the new text of each file that the migrations change on the target branch, or None for a deleted
+      file
+    - `documents`: the number of documents that each migration has changed, by the migration's name
+    - `missing`: the names of migrations that documents may still lack, because migrations that execute code
+      are not applied
     - `names`: the changed documents of the target branch, such as `article/hello`
     """
 
@@ -58,10 +60,10 @@ class BroughtAlong:
 
 
 def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
-    """Apply the kept migrations that a side of a merge lacks. It writes git objects only.
+    """Apply the kept migrations that a side of a merge lacks. This only writes git objects.
 
-    Raises ConflictError if a migration is not possible on a side, or would lose values that the side has
-    changed since base.
+    Raises ConflictError if a migration can't be applied to a side, or if it would lose values that the side
+    has changed since base.
     """
     root = past.site.root
     base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -103,7 +105,7 @@ def _kept(root: Path, commit: str) -> dict[str, str]:
 class _Added:
     """The migrations that only one side has added since base: their texts by path.
 
-    `renamed` contains the new paths of migrations of theirs whose path our side uses for another migration.
+    `renamed` contains the new paths for migrations of theirs whose paths ours uses for other migrations.
     """
 
     by_ours: Mapping[str, str]
@@ -136,9 +138,11 @@ def _read(path: str, text: str) -> Migration:
 
 
 def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> Mapping[str, tuple[str, ...]]:
-    """Return the values of the enumerations that migrations have made, by `UID.attribute`.
+    """Return the allowed values of enumerations, by `UID.attribute`, if `migrations` have created
+    enumerations.
 
-    The values must be those of the side that has the migration, not of the documents on another side.
+    They come from the schemas of the sides, because the documents on the side that lacks the migration can
+    contain other values.
     """
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}
@@ -147,7 +151,7 @@ def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> M
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader of the files in a commit that reads the wanted files in one batch."""
+    """Reader for the files in a commit that loads the files `wanted` in advance, in one batch."""
 
     def __init__(self, root: Path, blobs: Blobs, wanted: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -169,9 +173,9 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 class _Replay:
     """Replay of migrations on one side of a merge, which is called `name` in messages.
 
-    - `only` contains the documents that are brought along, None for all.
+    - `only` contains the paths of the documents that are brought along, or is None for all documents.
     - `lacked` contains the texts of the migrations that the side lacks.
-    - `renamed` contains the new paths of its own migrations.
+    - `renamed` contains the new paths for the side's own migrations.
     """
 
     past: PastStates
@@ -220,7 +224,7 @@ class _Replay:
         enums: Mapping[str, tuple[str, ...]],
         base_losses: Set[_Loss],
     ) -> None:
-        """Apply one migration. If it is not possible, leave all files as they are."""
+        """Apply one migration. If this is impossible, leave all files as they are."""
         assert self.changeset is not None
         is_new = migration.path in self.lacked
         draft, before = self._draft(context, enums)
@@ -264,7 +268,9 @@ class _Replay:
         return draft, before
 
     def _fail(self, migration: Migration, reason: str) -> None:
-        """Raise ConflictError, unless the migration may depend on one that executes code."""
+        """Raise ConflictError. On base, or if an earlier migration was not applied, only record that this one
+        is missing.
+        """
         if self.missing or self.name == BASE:
             self.missing.append(migration.label)
             return
@@ -285,12 +291,14 @@ class _Replay:
         self.names |= {f"{claim.type.singular}/{claim.document_id}": None for claim in claims if claim}
 
     def changes(self) -> dict[str, str | None]:
-        """Return the new text of each changed file, None for a deleted file."""
+        """Return the new text of each changed file, by path, or None for a deleted file."""
         writes = self.changeset.writes() if self.changeset else ()
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Create a commit with the changes, and return its id. Without changes, return the side's commit."""
+        """Create a commit with the changes, and return its id. If there are no changes, return the id of the
+        side's commit.
+        """
         changes = self.changes()
         if not changes:
             return self.commit
@@ -300,7 +308,9 @@ class _Replay:
 
 
 def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
-    """Return a loss with the value, to find out whether the value was already there in base."""
+    """Return `found`, a value that a migration would lose, in a form in which losses on a side and on base
+    can be compared.
+    """
     claim = Layout(before.schema, before.settings).claim(found.path)
     text = draft.before.get(found.path) or draft.text_or_none(found.path) or ""
     try:
@@ -313,7 +323,9 @@ def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
 
 
 def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:
-    """Yield the name of each migration, the number of documents it changed, and whether it was applied."""
+    """Yield the name of each migration, the number of documents that it changed, and whether it was
+    applied.
+    """
     for name, count in sorted(brought.documents.items()):
         yield name, count, True
     for name in brought.missing:

@@ -1,6 +1,6 @@
-"""Merges of one branch into another, which can be the served branch.
+"""Merges a branch into another branch, which can be the served branch.
 
-A merge is committed and validated before any branch moves.
+A merge is committed and validated before any branch is moved.
 """
 
 import tempfile
@@ -47,7 +47,9 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is about to be served, and a check of whether its files still fit the served state."""
+    """A commit that is about to be served. `require_fit` checks whether its files still fit the served
+    state.
+    """
 
     joined: Joined
     changeset: Changeset
@@ -74,7 +76,7 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
-    """Context manager: block other commits to the site, and hold the lock on git's index."""
+    """Context manager: block other commits to the site and lock git's index. Yields the locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -123,7 +125,8 @@ class MergeRequest:
 class MergedMigration:
     """A kept migration that one of the branches lacked, and the number of documents that it changed.
 
-    `applied` is False if the migration executes code, so that documents may still lack it.
+    `applied` is False if the migration was skipped because it executes code. Documents may then still lack
+    it.
     """
 
     name: str
@@ -133,7 +136,9 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge: "merge", "fast-forward" or "nothing". `commit` can be "pending"."""
+    """Result of a merge: what was done ("merge", "fast-forward" or "nothing") and the commit id, which can be
+    "pending".
+    """
 
     into: str
     result: str
@@ -144,7 +149,9 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Raised if the branch has changed since the merge was planned. `reason` is the original error."""
+    """Raised if the target branch has changed since the merge was planned. `reason` is the original error, if
+    any.
+    """
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -174,7 +181,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files and the commit of a merge that is ready to be written."""
+    """The files to write for a merge, and its commit."""
 
     ready: _Ready
     changeset: Changeset
@@ -189,7 +196,7 @@ class Merger:
         self._lock = threading.Lock()  # Concurrent merges would fail.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
-        """Merge one branch into another, or change nothing and raise an error.
+        """Merge a branch into another branch. If this raises an error, nothing has changed.
 
         Raises UnmergedError if there are conflicts, and ValidationError if the result would be invalid.
         """
@@ -357,7 +364,7 @@ class Merger:
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise an error if changes to the served state have made the merge impossible."""
+        """Raise an error if the served state has changed in a way that makes the merge impossible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:

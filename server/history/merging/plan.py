@@ -66,15 +66,17 @@ class Plan:
 
     @property
     def is_forward(self) -> bool:
-        """Whether the target branch can advance to the merged commit, without a new commit."""
+        """Whether the target branch can be moved forward to the other branch's commit, without creating a
+        merge commit.
+        """
         return self.sides.is_forward and (not self.brought or self.brought.sides.theirs == self.sides.theirs)
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner for merges, which does not change branches or files on disk.
+    """Planner for merges. It changes neither branches nor files on disk.
 
-    With `whole`, it merges the whole repository as git does, and accepts an invalid configuration.
+    If `whole` is set, it merges the whole repository as git does, and accepts an invalid configuration.
     """
 
     past: PastStates
@@ -108,7 +110,7 @@ class Planner:
         return plan
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge of three commits as they are.
+        """Plan a merge of the three commits as they are, without applying migrations.
 
         Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if the request resolves
         something that has no conflict.
@@ -172,7 +174,9 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if a merge could reveal what the branch hides, without full access."""
+        """Raise ForbiddenError if a merge could reveal what the branch hides, unless the actor has full
+        access.
+        """
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
             return
@@ -194,7 +198,9 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document. Text is merged line by line, other files come from one side."""
+        """Add a file that is not a document to the plan. Text is merged line by line; other files are taken
+        from one side.
+        """
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return

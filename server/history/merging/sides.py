@@ -21,7 +21,7 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge base."""
+    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is the merge base of both."""
 
     base: str
     ours: str
@@ -38,7 +38,9 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that ours or theirs has changed since base. A side is None if the file does not exist there."""
+    """A file that ours or theirs has changed since base. A side is None if the file does not exist on that
+    side.
+    """
 
     base: Staged | None
     ours: Staged | None
@@ -76,8 +78,8 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
     """Return the files that ours or theirs has changed since base, by path relative to the site.
 
-    Raises ConflictError for forbidden paths. Without `whole`, also raises ConflictError for special files,
-    and LimitError for too many files.
+    Raises ConflictError for forbidden paths. Unless `whole` is set, also raises ConflictError for special
+    files, and LimitError if there are too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -125,7 +127,7 @@ def is_plain(path: str, *versions: Staged | None) -> bool:
 
 
 def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> None:
-    """Raise ConflictError unless the change affects only the content of a regular file."""
+    """Raise ConflictError if the change affects anything except the content of a regular file."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(

@@ -1,4 +1,4 @@
-"""Merging of the three versions of one document file, without commits, for git's merge driver."""
+"""Merging of the three versions of one document file without access to commits, for the git merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -43,9 +43,9 @@ class Texts:
 class MergedFile:
     """Result of a merge: the merged file, and the attributes and keys in conflict.
 
-    - `text`: the file, with the values of ours in conflicts.
-    - `theirs`, `base`: the file, with the values of that side in conflicts.
-    - `common`: the file, without the values in conflict.
+    - `text`: the text of the file, with the values from ours for conflicts.
+    - `theirs`, `base`: the text of the file, with the values from that side for conflicts.
+    - `common`: the text of the file, without the values in conflict.
     """
 
     text: str
@@ -56,7 +56,7 @@ class MergedFile:
 
 
 class _OneFile:
-    """A set of files that contains only one file. Implements `storage.changeset.Files`."""
+    """The interface `storage.changeset.Files` for a single file."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path, self._data = path, data
@@ -77,9 +77,9 @@ class _OneFile:
 
 
 def merge_file(store: Store, path: str, texts: Texts, now: str) -> MergedFile | None:
-    """Merge the versions of a document file. `now` is the time for updatedAt.
+    """Merge the versions of a document file. `now` is the new value of updatedAt.
 
-    Returns None if they can't be merged attribute by attribute.
+    Returns None if the versions can't be merged attribute by attribute.
     """
     three = _three(store, path, texts)
     if three is None:
@@ -133,7 +133,9 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The values of an attribute in conflict: on each side, and without the conflicting parts."""
+    """The values of an attribute in conflict: the value on each side, and the value without the conflicting
+    parts (`common`).
+    """
 
     ours: Any
     theirs: Any
@@ -143,7 +145,9 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Merge of one document. `undecided` contains the file's path if non-attribute keys are in conflict."""
+    """Merge of one document. If keys that are not attributes are in conflict, `undecided` contains the file's
+    path.
+    """
 
     store: Store
     three: Three
@@ -209,7 +213,7 @@ class _Merge:
     def _with_conflicts(
         self, text: str, document: Document, choices: Mapping[str, _Choice]
     ) -> MergedFile | None:
-        """Return the merged file with its conflicts. `text` and `document` have the values of ours."""
+        """Return the merged file with its conflicts. `text` and `document` contain the values from ours."""
         three, context = self.three, self._context(text.encode())
         assert three.ours
         assert three.theirs

@@ -1,6 +1,6 @@
 """Writes that the git remote must accept before they are served.
 
-If another machine pushes first, its commits are merged, and the write is prepared again.
+If another machine pushes first, its commits are merged, and the write is prepared again on top of them.
 """
 
 import logging
@@ -82,7 +82,7 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, first: "Attempt[Any, Any]") -> None:
-        """Process the waiting writes in groups until the write `first` has succeeded or failed."""
+        """Process the waiting writes, in groups, until the write `first` has succeeded or failed."""
         while not first.is_over:
             group: list[Attempt[Any, Any]] = []
             time.sleep(min(self._fairness.left, first.left))
@@ -101,8 +101,8 @@ class Arbiter:
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
         """Push a group of writes, then serve them. If `ask` is set, fetch first.
 
-        Writes that must wait are removed from `group`. Raises RemoteError if the remote does not accept the
-        rest.
+        Writes that can't be pushed yet are put back in the queue and removed from `group`. Raises RemoteError
+        if the remote does not accept the remaining writes.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -147,7 +147,8 @@ class Arbiter:
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
         """Prepare a chain of writes to push together, one commit each.
 
-        A write that can't be prepared ends the chain and waits. If it is the first one, it fails.
+        A write that can't be prepared ends the chain and has to wait. If the chain is still empty, that write
+        fails.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -198,9 +199,9 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
     ) -> str:
-        """Commit files as `Committer.commit_files` does, if the remote accepts the commit.
+        """Commit files as `Committer.commit_files` does, but only if the remote accepts the commit.
 
-        If other machines push first, `contents` is called again.
+        If another machine pushes first, `contents` is called again to get the new contents.
         """
 
         def make(level: Level) -> Made:
@@ -218,7 +219,7 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: block other pushes and merges, after waiting at most `seconds`.
+        """Context manager: block other pushes and merges. Waits at most `seconds` for those in progress.
 
         Yields whether it had to wait for other machines. If so, the caller must fetch.
         """
@@ -235,9 +236,9 @@ class Arbiter:
             raise type(error)("" if hidden else error.message) from error
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """Create a commit and push it, and retry if another machine pushes first.
+        """Call `make` to create a commit, and push it. If another machine pushes first, retry.
 
-        Returns the state on which the commit is based, and the commit.
+        Returns the `Level` on which the commit is based, and the commit.
         """
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
@@ -254,7 +255,8 @@ class Arbiter:
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
         """Context manager: push a commit based on `base` before the block checks it out.
 
-        Yields False if other commits were pushed first, which are checked out instead. Raises RemoteError.
+        Yields False if other machines' commits were pushed first. These are then checked out instead. Raises
+        RemoteError.
         """
         with self._exclusive():
             level = self._pusher.level(commit=commit)
@@ -275,7 +277,7 @@ class Arbiter:
     ) -> None:
         """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        `written` contains the files of earlier writes in its chain.
+        `written` contains the contents of files that earlier writes in the same chain have written, by path.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)

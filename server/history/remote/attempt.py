@@ -67,7 +67,7 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
+        """Prepare the write and create a commit for it on top of `head`, after any earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
         """
@@ -130,7 +130,7 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Apply an accepted commit to the site, and retry until the time `until`.
+    """Call `take_over` to apply an accepted commit to the site, and retry on failure until the time `until`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

@@ -41,7 +41,7 @@ class Outgoing(Job):
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push the commits that are due. Return the pause until the next run, in seconds."""
+        """Push commits if it is time to do so. Return the pause until the next run, in seconds."""
         if self._site.folder.is_gone():  # `server.site.watch` logs this.
             return self._timing.push_s
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
@@ -86,9 +86,9 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch, and return its last commit.
+        """Push the served branch, and return the id of its last commit.
 
-        Raises RemoteError, or NotTakenOverError if commits of the remote conflict with local ones.
+        Raises RemoteError, or NotTakenOverError if the remote's commits conflict with local commits.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

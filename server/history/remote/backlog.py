@@ -1,4 +1,6 @@
-"""Backlog of commits that have not been pushed: how many there are, how old they are, and why."""
+"""Backlog of commits that have not been pushed: how many there are, how old they are, and why they were not
+pushed.
+"""
 
 import json
 from contextlib import suppress
@@ -18,11 +20,11 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The commits that have not been pushed, and why.
+    """The number and age of the commits that have not been pushed, and the reason.
 
-    - `since`: the time of the oldest commit, in seconds since 1970.
+    - `since`: the time of the oldest of these commits, in seconds since 1970.
     - `error`: the error from the last push.
-    - `files`: the files in conflict, if that is the error.
+    - `files`: the files in conflict, if the error is a conflict.
     """
 
     commits: int = 0
@@ -59,7 +61,9 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error from the last push for other processes, or delete it if `error` is ""."""
+    """Store the error from the last push in a file for other processes. If `error` is "", delete that
+    file.
+    """
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

@@ -31,7 +31,9 @@ class Edit:
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes at the given paths, relative to the site. Raises CommitError."""
+    """Return the uncommitted changes to the files at `paths`, which are relative to the site, by path. Raises
+    CommitError.
+    """
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -55,9 +57,10 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Commit the working tree without moving a branch, and return the commit's id.
+    """Create a commit of the working tree on top of `head` without moving a branch, and return the commit's
+    id.
 
-    The commit contains tracked files and those at `paths`. `folder` is for temporary files. Raises
+    The commit contains all tracked files and the files at `paths`. `folder` is for temporary files. Raises
     CommitError.
     """
     top = repository.top
@@ -81,7 +84,9 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths at which a file replaced a folder, or a folder replaced a file."""
+    """Return those of the changed `paths` at which a file has replaced a folder, or a folder has replaced a
+    file.
+    """
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,6 +1,7 @@
-"""Follower, which fetches from the git remote at intervals or when notified, and merges new commits.
+"""The follower: a process that fetches from the git remote at intervals or when notified, and merges new
+commits.
 
-Of all the processes that serve a site's folder, only one is the follower.
+Only one of the processes that serve a site's folder is the follower.
 """
 
 import logging
@@ -146,7 +147,9 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit to the site, unless the same commit is still blocked."""
+        """Apply the remote commit `theirs` to the site, unless the same obstacle as before still prevents
+        this.
+        """
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return

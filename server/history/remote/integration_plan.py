@@ -25,9 +25,9 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out, and how it is related to the current commit, such as FORWARD or MERGE.
+    """A commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
 
-    `taken` contains the files whose local edits the commit already includes.
+    `taken` contains files with local edits that the commit already includes.
     """
 
     commit: str
@@ -44,7 +44,7 @@ class Target:
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
     """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
 
-    `known` is the last merged remote commit, or "". Raises NotTakenOverError for conflicts.
+    `known` is the remote commit that was merged last, or "". Raises NotTakenOverError if there are conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -75,9 +75,9 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which to compare the files on disk to find local edits.
+    """Return the commit with which files on disk must be compared to find local edits.
 
-    It includes the edits that are already in the target.
+    This commit includes the edits that are already in the target.
     """
     if not target.taken:
         return head
@@ -90,7 +90,9 @@ def _merge(past: PastStates, sides: Sides) -> str:
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit with all local changes on top of the remote's rewritten history."""
+    """Create a single commit that contains all local changes, on top of the remote's rewritten history.
+    Return its id.
+    """
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()

@@ -1,6 +1,6 @@
 """Ref to the last commit that was merged from a remote branch.
 
-It shows whether the remote has rewritten its history.
+It is needed to detect whether the remote has rewritten its history.
 """
 
 from datetime import UTC, datetime
@@ -26,7 +26,7 @@ def remember(root: Path, branch: str, commit: str) -> None:
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Create or reuse a ref that protects a commit from deletion. Return its name.
+    """Create or reuse a ref that protects a commit from deletion by git. Return the name of the ref.
 
     Raises CommitError and GitError.
     """

@@ -1,4 +1,5 @@
-"""Queue of threads that wait to push. The first thread is the leader and pushes the writes of all threads.
+"""Queue of threads that wait to push. The first thread becomes the leader, and pushes the writes of all
+threads.
 
 The leader can run jobs in the waiting threads.
 """
@@ -22,7 +23,9 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the turn's thread. Return the job's result, or raise the exception that it raised."""
+        """Run a job in the thread that the turn belongs to. Return the job's result, or raise the exception
+        that the job raised.
+        """
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -53,7 +56,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """The turns of the waiting threads, in the order in which the threads arrived."""
+    """Queue of the waiting threads' turns, in the order in which the threads arrived."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,7 +64,7 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until it has finished.
+        """Add a turn to the queue, and wait until the turn has finished.
 
         If this thread becomes the leader, call `lead`, which must finish the turn.
         """

@@ -1,4 +1,4 @@
-"""Pushes of the served branch, after merging the remote's commits."""
+"""Pushes the served branch, after merging the remote's commits."""
 
 import random
 import time
@@ -44,7 +44,8 @@ class Pusher:
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the remote's commits into the served branch, unless `commit` contains them.
+        """Merge the remote's commits into the served branch, unless `commit` already contains them. Return
+        the result.
 
         If `ask` is set, fetch first. Raises RemoteError, or NotTakenOverError if there are conflicts.
         """
@@ -63,7 +64,7 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push a commit that contains the last known commit of the remote.
+        """Push `commit`, which must contain the last known commit of the remote.
 
         Raises RemoteMovedError if the remote has newer commits, and RemoteLostError if the result is unknown.
         """
@@ -95,7 +96,9 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has received a commit after a lost response. Raises RemoteError."""
+        """Return whether the remote has received a commit, after its response to the push was lost. Raises
+        RemoteError.
+        """
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -121,7 +124,9 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculates the pauses between pushes, during which other machines can push. Not thread-safe."""
+    """Calculator for the pauses between pushes, which give other machines a chance to push. Not
+    thread-safe.
+    """
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0

@@ -1,6 +1,6 @@
 """Takeover of a remote commit: applies it to the site in a single write, and preserves local changes.
 
-Uncommitted edits are merged and remain uncommitted. If that is impossible, nothing changes.
+Uncommitted edits are merged and remain uncommitted. If they can't be merged, nothing changes.
 """
 
 import tempfile
@@ -52,7 +52,7 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit. `how` is explained in `integration_plan.Target`."""
+    """Result of applying a remote commit. For `how`, see `integration_plan.Target`."""
 
     commit: str
     how: str
@@ -87,9 +87,10 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from the remote branch `branch` (default: that of the served branch) to the site.
+        """Apply the commit `theirs` from the remote branch `branch` (by default, the served branch) to the
+        site.
 
-        `by` is the author if the commit is a write. Raises NotTakenOverError, BusyError and StorageError.
+        If the commit is a write, `by` is its author. Raises NotTakenOverError, BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -101,9 +102,9 @@ class Takeover:
         by: Authorship | None = None,
         taken: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Taken:
-        """Apply a commit like `take_over`. The caller must hold the takeover lock.
+        """Apply a commit as `take_over` does. The caller must hold the takeover lock.
 
-        `taken` contains the files whose local edits are already included in the commit.
+        `taken` contains files with local edits that the commit already includes.
         """
         reason: ApiError = BusyError(
             "The site changed repeatedly while a commit from the git remote was being applied; try again"
@@ -148,7 +149,7 @@ class Takeover:
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit the waiting writes, and complete an interrupted merge."""
+        """Commit all writes in the commit queue, and complete an interrupted merge."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
@@ -185,7 +186,7 @@ class Takeover:
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between two commits, as they are in the later one."""
+        """Return the files that differ between `head` and `commit`, as they are in `commit`."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -211,7 +212,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change, with local edits merged into their new content.
+        """Return the files to change, by path, with local edits merged into their new content.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
@@ -241,7 +242,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Add the files to a changeset, with the content that a git checkout would write."""
+        """Add the files in `outcomes` to a changeset, with the content that a git checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -262,7 +263,7 @@ class Takeover:
 def served_branch(root: Path, expected: str) -> str:
     """Return the name of the checked-out branch.
 
-    Raises NotTakenOverError if no branch is checked out, or a branch other than `expected`.
+    Raises NotTakenOverError if no branch is checked out, or if it is not `expected`.
     """
     branch = checked_out(root)
     if not branch:
@@ -292,7 +293,7 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
-    """Raise NotTakenOverError if a local edit can't be merged."""
+    """Raise NotTakenOverError if any of the local edits is of a kind that can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but marked as unchanged in git (see git ls-files -v)"
         raise NotTakenOverError(message, {"files": hidden})
@@ -308,7 +309,9 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
 
 
 def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
-    """Raise NotTakenOverError if a checkout would overwrite local files that are staged or untracked."""
+    """Raise NotTakenOverError if checking out the `incoming` files would overwrite staged or untracked local
+    files.
+    """
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):
         raise NotTakenOverError(

@@ -1,4 +1,4 @@
-"""Wake-ups for the process that follows the remote, sent through a named pipe in .bifolio/."""
+"""Wakes up the process that follows the remote, through a named pipe in .bifolio/."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""Background check for problems that a change to one file has caused or resolved in other files."""
+"""Background check for problems that a change to one file caused or resolved in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that reports problems in other files after a change, once the site has been unchanged for a
-    while.
+    """Job that finds problems that changes to the site caused in other files. It waits until the site has
+    been unchanged for a while.
     """
 
     name = "check"
@@ -62,7 +62,9 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Compare two snapshots, and return the new and the resolved problems between documents."""
+    """Return the problems between documents that exist only in `after` (new) and those that exist only in
+    `before` (resolved).
+    """
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -81,7 +83,8 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 class _PackedChange:
     """Two snapshots and their difference, serialized for another process.
 
-    If both have the same schema, `before` is None, because it can be computed from the rest.
+    If both snapshots have the same schema, `before` is None, because it can be computed from the other
+    fields.
     """
 
     before: PackedSnapshot | None
@@ -133,8 +136,8 @@ def _find_problems(
 ) -> Problems:
     """Return the new and the resolved problems between documents in two snapshots.
 
-    Each snapshot comes with the versions that the other one lacks. `moved` contains the keys of added and
-    deleted documents.
+    Each snapshot is paired with the versions that the other snapshot lacks. `moved` contains the keys of
+    added and deleted documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

@@ -14,7 +14,7 @@ log = logging.getLogger("bifolio")
 class FollowLog(Job):
     """Job in each worker that applies other workers' changes.
 
-    If a request arrives first, it applies the changes that every response must include.
+    Requests do not wait for this job: each first applies the changes that its response must include.
     """
 
     name = "follow-log"
@@ -30,7 +30,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits writes that were not committed by the requests that made them."""
+    """Job that commits those writes that the requests themselves did not commit."""
 
     name = "commit"
     failure = "writes can't be committed"

@@ -31,7 +31,7 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 class Audit:
     """A site's documents and files as input for checks.
 
-    `texts` contains unsaved texts from an editor, by path. They replace the files on disk.
+    `texts` contains unsaved texts from an editor, by path. Checks use them instead of the files on disk.
     """
 
     root: Path
@@ -54,13 +54,13 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Document that each file should contain according to its path."""
+        """Claim of each document file, by path: the document that it should contain according to its path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Keys of the documents whose files exist. The files may be unreadable."""
+        """Keys of the documents whose files exist, even if the files are unreadable."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -77,12 +77,16 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Documents from files that can't be served, each with only the values that can be read."""
+        """Documents from files that are too broken to be served, each with only the values that can be
+        read.
+        """
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
 
     def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
-        """Return the document in a parsed file, with only the values that can be read, and no timestamps."""
+        """Return the document in the parsed file `tree`, with only the values that can be read, and without
+        timestamps.
+        """
         reading = Reading(self.snapshot.schema.types, path)
         values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
         document_id = read_own_id(tree, claim.document_id, reading)
@@ -90,7 +94,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Renames of documents and media files in past commits and git's index, by old key."""
+        """Renames of documents and media files in past commits and in git's index, by the old key."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -101,7 +105,9 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Words with which relations can refer to documents and media files, by uid of the content type."""
+        """Names with which attributes can refer to documents and media files, by the uid of their content
+        type.
+        """
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}

@@ -1,4 +1,6 @@
-"""Check of the changes on a branch: problems in changed files, and those that they cause elsewhere."""
+"""Check of the changes on a branch: problems in changed files, and problems that the changes cause in other
+files.
+"""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +43,9 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for uncha
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check the changes on a branch, or all files if settings, schemas or very many files have changed."""
+    """Check the changes on a branch. If settings, schemas or very many files have changed, check all
+    files.
+    """
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -60,7 +64,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of changed files and of other versions of their documents."""
+    """Return the paths of the changed files, and of the files with other versions of the same documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -80,7 +84,9 @@ def _stem(path: str) -> str:
 def _find_between(
     audit: Audit, near: frozenset[str], changes: BranchChanges, *, translations: bool
 ) -> Iterator[Problem]:
-    """Yield the problems that involve several versions of a document, or several documents."""
+    """Yield the problems in the files `near` that involve more than one version of a document, or more than
+    one document.
+    """
     media = any(map(is_upload, changes.paths))
     optional = [
         find
@@ -102,7 +108,7 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document may share a unique value with another document."""
+    """Return whether a changed document might share a unique value with another document."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -146,7 +152,7 @@ def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> It
 def _find_caused(
     audit: Audit, joined: Snapshot, changes: BranchChanges, targets: LinkTargets
 ) -> Iterator[Problem]:
-    """Yield broken relations and links in unchanged documents to what the changes have removed."""
+    """Yield problems in unchanged documents: relations and links whose targets the changes have removed."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
     gone = _gone_targets(audit, changes)
     # Each spelling of a relation contains the last part of the id.
@@ -166,7 +172,9 @@ def _find_caused(
 
 
 def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield the uses of changed images, or of images whose descriptions have changed, that lack a text."""
+    """Yield a problem for each use without alternative text of an image that has changed, or whose
+    description file has.
+    """
     paths = (path.removesuffix(SIDECAR_SUFFIX) for path in changes.paths if is_upload(path))
     keys = {key for path in paths if (key := media_key(path))}
     for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
@@ -176,14 +184,16 @@ def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]
 
 
 def _last_in_address(audit: Audit, path: str) -> str:
-    """Return the last segment of the address of a document's page."""
+    """Return the last segment of the address of a document's page, or "" if it has none. `path` is the
+    document's file.
+    """
     document = audit.documents.get(path)
     address = audit.addresses.address(document) if document else None
     return basename((address or "").rstrip("/"))
 
 
 def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the addresses of pages, and the aliases, that the changed documents had before."""
+    """Yield the addresses of pages and the aliases that the changed documents had before the changes."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():
@@ -201,8 +211,8 @@ def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
 
 
 def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return the deleted files, the former addresses of pages, and the headings that the changes have removed
-    from other files.
+    """Return the link targets that no longer exist: deleted files and former addresses of pages (each with
+    None), and files from which headings were removed (with the anchors of these).
     """
     gone: dict[str, frozenset[str] | None] = dict.fromkeys((*changes.gone, *_gone_addresses(audit, changes)))
     for path, anchors in changes.old_anchors().items():

@@ -1,4 +1,4 @@
-"""Check that the media files in a bucket exist."""
+"""Check that the media files that should be in a bucket exist there."""
 
 from collections.abc import Iterator
 

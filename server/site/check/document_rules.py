@@ -1,4 +1,6 @@
-"""Rules for single documents: links, images, headings, deprecated attributes, and rules in schemas."""
+"""Rules that apply to a single document: links, images, headings, deprecated attributes, and the rules in its
+schema.
+"""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +22,7 @@ from server.site.check.page import Page
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A document to check. If its text is not valid, `document` is None and only the prose is checked."""
+    """A document to check. If its file is invalid, `document` is None and only the prose is checked."""
 
     page: Page
     document: Document | None
@@ -108,9 +110,9 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the values at a path of attribute names.
+    """Yield each value at the path `names` of attribute names, with its position.
 
-    In a missing component, the value counts as missing, unless the component is in a list.
+    If a component on the path is missing, yield None as the value, unless the component would be in a list.
     """
     name, *others = names
     attribute = type_.attributes.get(name)
@@ -150,7 +152,9 @@ def _undescribed_images(subject: Subject) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A function that finds the problems of one rule. `reads_prose`: whether it reads only the prose."""
+    """One rule, and the function that finds violations of it. `reads_prose` is set if it reads only the
+    prose.
+    """
 
     name: str
     find: Callable[[Subject], Iterator[Problem]]
@@ -170,7 +174,7 @@ DOCUMENT_RULES: tuple[_Rule, ...] = (
 def find_in_documents(
     audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
 ) -> Iterator[Problem]:
-    """Yield the problems in all documents, or in the documents at `paths`, according to these rules."""
+    """Yield the problems that the rules find in all documents, or only in those at `paths`."""
     rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule.name) != "off"]
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
@@ -196,8 +200,8 @@ def check_text(
 ) -> tuple[Problem, ...]:
     """Return the problems in the text of one document, which may be unsaved.
 
-    `document` contains its values, or is None if it is not valid. `targets` can be reused while the site does
-    not change.
+    `document` contains the values in the text, or is None if the text is invalid. `targets` can be reused as
+    long as the site does not change.
     """
     page = page_of(audit, path, text)
     if page is None:

@@ -1,4 +1,4 @@
-"""Severities of reported problems, and the problems that a site accepts.
+"""Severities of reported problems, and which problems a site accepts.
 
 A site accepts a problem in its settings, or with a comment `bifolio-ignore: RULE` in the file.
 """
@@ -18,7 +18,8 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the problems that the site does not accept, with the severities from `check.rules`.
 
-    Errors by default are never accepted or changed.
+    Problems that are errors by default can't be accepted, and keep their severity, except those of the rules
+    for content.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -39,7 +40,9 @@ def with_level(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_lines(text: str) -> dict[int, frozenset[str]]:
-    """Return the rules that comments in a text ignore, by line number."""
+    """Return the names of the rules that comments in `text` tell Bifolio to ignore, by line number of the
+    comment.
+    """
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}
@@ -50,7 +53,7 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment in the line of a problem, or in the line above it, accepts the problem."""
+    """Return whether a comment on the problem's line, or on the line above it, accepts the problem."""
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())
     return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))

@@ -1,7 +1,7 @@
 """Check of links in prose to missing files, media files and headings.
 
-A link to the address of a page, such as `/articles/fog`, is a problem only if all such addresses belong to
-documents according to the setting `urls`: the front end may have other pages.
+A link to a page address without a document, such as `/articles/fog`, is a problem only if the setting `urls`
+says that all such addresses belong to documents. Otherwise, the front end might have another page there.
 """
 
 import os
@@ -37,7 +37,7 @@ _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Cached lookup of files, media files and anchors to which links can lead, for one state of a site."""
+    """Cached lookup of the files, media files and anchors that links can lead to, in one state of a site."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
@@ -48,7 +48,7 @@ class LinkTargets:
         self.pages = PageLinks(audit, self._suggestions)
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
-        """Return what is wrong with a link and how to fix it, or None if it is fine or unknown."""
+        """Return what is wrong with a link and how to fix it, or None if it is valid or can't be checked."""
         what = "the image" if link.kind == "image" else "the link"
         if link.kind == "undefined":
             if link.target.casefold() in page.defined:
@@ -78,8 +78,8 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which a link in a file leads, also for the address of a document's
-        page, or None for another address.
+        """Return the path of the file to which the link `target` in the file at `path` leads. For the address
+        of a document's page, this is the document's file. Return None for other addresses.
         """
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
@@ -91,7 +91,7 @@ class LinkTargets:
         return normpath(join(dirname(path), target)) if is_file else None
 
     def exists(self, path: str) -> bool:
-        """Return whether a file exists. A media file may be in a bucket."""
+        """Return whether a file exists, on disk or, for a media file, in the bucket."""
         if path not in self._exist:
             self._exist[path] = self._look_up(path)
         return self._exist[path]
@@ -171,9 +171,9 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the page for a file, or None if it belongs to no content type.
+    """Return the `Page` for a file, or None if the file belongs to no content type.
 
-    `text` replaces the file's text.
+    If `text` is given, it is used instead of the text on disk.
     """
     claim = audit.layout.claim(path)
 
@@ -195,7 +195,7 @@ def broken_links(
 ) -> Iterator[Problem]:
     """Yield a problem for each link in a page whose target does not exist.
 
-    With `gone`, only links to these targets are considered.
+    If `gone` is given, only links to those targets are considered.
     """
     for passage in page.passages:
         for link in passage.prose.links:
@@ -208,9 +208,10 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a lost file, heading or address.
+    """Return whether a link leads to a file, heading or address in `gone`.
 
-    `gone` maps files to lost anchors, or to None. It maps the addresses of pages to None.
+    `gone` maps each file to the anchors that it has lost, or to None if the whole file is gone. It maps
+    addresses of pages to None.
     """
     target, _, fragment = link.target.partition("#")
     target = unquote(target.partition("?")[0])

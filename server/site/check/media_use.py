@@ -32,7 +32,9 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 
 
 def _names_in_documents(audit: Audit) -> set[str]:
-    """Return every apparent file name in documents, including the originals of resized images."""
+    """Return everything in documents that looks like a file name. For the name of a resized variant, include
+    that of the original image.
+    """
     names: set[str] = set()
     for path in audit.claims:
         try:

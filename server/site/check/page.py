@@ -1,4 +1,4 @@
-"""The text of one document's file, saved or not, with the prose in its attributes."""
+"""The saved or unsaved text of one document's file, and the prose in its attributes."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in the attribute at the path `at`."""
+    """The prose in the attribute at the path `at`."""
 
     at: KeyPath
     prose: Prose
@@ -29,10 +29,10 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """Text of a document's file. `read` returns it when it is first needed.
+    """Text of a document's file. `read` is called to read it when it is first needed.
 
-    With `document`, the prose comes from its values. This is faster, but the positions are not those in the
-    file.
+    If `document` is given, the prose comes from its values. This is faster, but then positions do not match
+    the file.
     """
 
     path: str
@@ -51,7 +51,7 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document, empty if the text is not valid."""
+        """Prose in the document's attributes. Empty if the text is invalid."""
         try:
             return tuple(self._find_passages())
         except SyntaxProblem:
@@ -63,17 +63,19 @@ class Page:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Words in the text from which a front end may make anchors."""
+        """Words in the text that a front end might turn into anchors."""
         return names_in(self.text)
 
     @cached_property
     def defined(self) -> frozenset[str]:
-        """Names of links that the text defines, in lower case."""
+        """Names, in lower case, of the link references that the text defines."""
         return defined_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """Values in the document without the body, and their positions. Raises SyntaxProblem."""
+        """Values in the document, except the text below the front matter, and their positions. Raises
+        SyntaxProblem.
+        """
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
@@ -177,7 +179,7 @@ class Page:
 
 
 class _Places:
-    """Lookup of positions in a file for parts of a value, which may be written in a different form there."""
+    """Finds the positions in a file of parts of a value, which may be written differently in the file."""
 
     def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
         self._text, self._start, self._otherwise = text, start, otherwise

@@ -25,12 +25,13 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The addresses of the pages of one content type, in one locale or in all.
+    """The page addresses of one content type, in one locale or in all locales.
 
-    - `path` matches the decoded paths. The group for the placeholder `key` finds documents; without `key`,
+    - `path` matches the decoded paths. Its group for the placeholder `key` finds the document. Without `key`,
       all documents of the type must be compared.
     - `start` is the decoded path up to the first placeholder.
-    - `is_exclusive`: whether only pages of documents have such addresses. `/{slug}` is not exclusive.
+    - `is_exclusive` is set if only documents have addresses that match. The pattern `/{slug}` is not
+      exclusive.
     """
 
     type: Type
@@ -42,7 +43,7 @@ class Pages:
 
 
 class PageAddresses:
-    """Lookup of documents by the addresses of their pages, for one state of a site."""
+    """Lookup of documents by the addresses of their pages, in one state of a site."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
         self._snapshot, self._settings, self._layout = snapshot, settings, layout
@@ -67,7 +68,9 @@ class PageAddresses:
         return address_of(document, pattern, self._layout) if pattern else None
 
     def renamed(self, document: Document, path: str) -> str | None:
-        """Return the path of a document's page after the document's file was renamed to `path`."""
+        """Return the path that a document's page would have if the document's file were renamed to `path`, or
+        None.
+        """
         before, after = self._layout.claim(document.path), self._layout.claim(path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -95,10 +98,11 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document whose page is at an address, such as `/articles/fog`. Prefer the published
-        version.
+        """Return the document whose page is at the address `target`, such as `/articles/fog`. Prefer the
+        published version.
 
-        `origin` is that of the page with the link. By default, any origin is accepted.
+        `origin` is the origin of the page that contains the link. By default, pages with any origin are
+        found.
         """
         wanted = normalized(unquote(target))
         for pages, value in self._matching(target, origin):
@@ -108,8 +112,8 @@ class PageAddresses:
         return None
 
     def exclusive(self, target: str, origin: str = "") -> tuple[Pages, str] | None:
-        """Return the pages that an address belongs to, with the value in the address, if only documents have
-        such addresses.
+        """Return the `Pages` that the address `target` matches, and the placeholder's value in it. Return
+        None unless only documents have such addresses.
         """
         if _FILE_EXTENSION.search(target):
             return None
@@ -141,7 +145,9 @@ class PageAddresses:
         return self.by_value(pages.type, pages.key).get(value, [])
 
     def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
-        """Return the documents of a content type by the value of a placeholder in their addresses."""
+        """Return the documents of a content type, by the value of the placeholder `name` in their
+        addresses.
+        """
         if (type_.uid, name) not in self._values:
             documents = list(self._snapshot.tables[type_.uid].versions.values())
             found: dict[str, list[Document]] = defaultdict(list)

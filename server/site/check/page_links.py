@@ -1,4 +1,4 @@
-"""Links to the addresses of pages: to which documents they lead, and which of them lead nowhere."""
+"""Links to the addresses of pages: which documents they lead to, and which links are broken."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -16,14 +16,16 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Lookup of the documents at the addresses in links, for one state of a site."""
+    """Lookup of the documents to whose pages links lead, in one state of a site."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the document to whose page a link in the file at `path` leads, or None."""
+        """Return the file of the document to whose page the link `target` in the file at `path` leads, or
+        None.
+        """
         addresses = self._audit.addresses
         if not addresses.pages:
             return None
@@ -31,8 +33,8 @@ class PageLinks:
         return document.path if document else None
 
     def fault_of(self, path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link in the file at `path` to an address without a document, and how to
-        fix it. Return None if the front end may have another page at this address.
+        """Return what is wrong with a link in the file at `path` to the address `target`, which has no
+        document, and how to fix it. Return None if the front end might have another page at this address.
         """
         addresses = self._audit.addresses
         found = addresses.exclusive(target, self._origin_of(path))
@@ -54,8 +56,8 @@ class PageLinks:
         return self._origins[path]
 
     def _may_be_unreadable(self, type_: Type, wanted: str) -> bool:
-        """Return whether the page of a document whose file is invalid may be at an address. Then only the
-        problem in the file is reported.
+        """Return whether the address `wanted` might belong to a document whose file is invalid. If so, only
+        the problem in that file is reported.
         """
         broken = [document for document in self._audit.broken if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
@@ -63,13 +65,13 @@ class PageLinks:
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
-        """The other addresses of all documents, which their files contain."""
+        """The aliases of all documents: additional addresses that their files list."""
         found = (_aliases_in(self._audit, path) for path in _paths_with_aliases(self._audit))
         return frozenset(alias for aliases in found for alias in aliases)
 
 
 def _paths_with_aliases(audit: Audit) -> Iterator[str]:
-    """Yield the paths of the document files that may contain aliases."""
+    """Yield the paths of the document files that might contain aliases."""
     is_in_git = git_folder(audit.root) is not None
     found = files_that_contain(audit.root, list(ALIAS_KEYS), untracked=True) if is_in_git else audit.claims
     for path in {*found, *audit.texts}:
@@ -86,7 +88,7 @@ def _aliases_in(audit: Audit, path: str) -> Iterator[str]:
 
 
 def aliases_of(document: Document, text: str, audit: Audit) -> Iterator[str]:
-    """Yield the aliases in the text of a document's file, in the form of `normalized`."""
+    """Yield the aliases in `text`, the text of a document's file, in the form that `normalized` returns."""
     url, from_root = audit.addresses.url(document) or "", audit.settings.redirects.aliases_from_root
     for alias, _ in read_aliases(document.path, text.encode(errors="replace")):
         try:

@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # after a failed check
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A value that a fix replaces, as in the output of `bifolio check --format json`."""
+    """Replacement of one value by a fix, as in the output of `bifolio check --format json`."""
 
     path: str
     key: str
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, its document, and a safe fix if there is one.
+    """A problem, the document that has it, and a safe fix if there is one.
 
     `uid` is "" if the file belongs to no content type.
     """
@@ -68,7 +68,8 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check of a site, without problems beyond MAX_PROBLEMS, which `more` counts.
+    """Result of a check of a site: up to MAX_PROBLEMS problems, and the number of problems beyond that
+    (`more`).
 
     `applied` identifies the state that was checked (`Site.applied`).
     """
@@ -94,10 +95,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the last result, and whether the site is unchanged since then.
+        """Return the last result, and whether the site is unchanged since that check.
 
-        If a check is due, it runs for up to `seconds` before that. Raises BusyError if there is no result
-        yet.
+        If a check is due, start it and wait for it for up to `seconds`. Raises BusyError if there is no
+        result yet.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -114,7 +115,9 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether to wait for the running check. Requires the lock."""
+        """Start a check if one is due. Return whether a check is now running. The caller must hold the
+        lock.
+        """
         if self._running:
             return True
         at = time.monotonic()
@@ -155,16 +158,16 @@ class Checks:
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site in a separate process, with a serialized snapshot."""
+    """Check a site, given a serialized snapshot. Called in a separate process."""
     return check(root, settings, unpack_snapshot(packed), known)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site. Return its problems, and the number of those beyond MAX_PROBLEMS.
+    """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems beyond that.
 
-    `snapshots`: without and with users. `known`: the problems in single files.
+    `snapshots` are the snapshots without and with users. `known` are the problems in single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

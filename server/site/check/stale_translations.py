@@ -1,4 +1,4 @@
-"""Search for translations that are older in git than the document in the default locale."""
+"""Search for translations that, according to git, are older than the document in the default locale."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,9 +20,9 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # commits that only reformat, as for
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that changed before the document in the default locale.
+    """Yield a problem for each translation that was last changed before the document in the default locale.
 
-    One commit, or uncommitted changes, count as the same time.
+    Changes in the same commit count as simultaneous, and so do all uncommitted changes.
     """
     default = audit.settings.locales.default
     if not any(type_.localized for type_ in audit.types) or len(audit.settings.locales.available) < 2:
@@ -53,9 +53,9 @@ def _day(seconds: float) -> str:
 
 
 def last_changes(root: Path) -> dict[str, float]:
-    """Return the time of each file's last change in seconds since 1970, infinite for uncommitted changes.
+    """Return the time of each file's last change in seconds since 1970, or infinity for uncommitted changes.
 
-    It is empty if git can't be used.
+    Return {} if git can't be used.
     """
     try:
         head = head_commit(root)
@@ -71,7 +71,7 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return the time when each file's content last changed.
+    """Return the time when each file's content last changed, except in `ignored` commits.
 
     `commits` must be sorted from newest to oldest.
     """
@@ -90,7 +90,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
 
 
 def ignored_commits(root: Path) -> frozenset[str]:
-    """Return the ids of the commits in IGNORED_COMMITS in the repository's top folder."""
+    """Return the ids of the commits listed in the file IGNORED_COMMITS in the repository's top folder."""
     top = root.joinpath(*[".."] * prefix_of(root).count("/"))
     try:
         text = (top / IGNORED_COMMITS).read_text(encoding="utf-8")

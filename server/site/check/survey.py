@@ -1,4 +1,4 @@
-"""Check of a whole site: settings, schemas, content files, and problems that involve several files."""
+"""Check of a whole site: settings, schemas, content files, and problems that involve more than one file."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -68,9 +68,9 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of a value in a file.
+    """Return the position of `value` in the file at `path`, or None.
 
-    `name` is dotted, such as `blocks.title`, without list indexes.
+    `name` is the attribute's dotted name without list indexes, such as `blocks.title`.
     """
     tree, positions = audit.parsed(path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
@@ -91,7 +91,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each value that should be the same in all locales, but is not."""
+    """Yield a problem for each value that differs between locales although its attribute is not localized."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -105,9 +105,10 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has several, in the order of the site's locales.
+    """For each document with more than one published version, yield these versions in the order of the site's
+    locales.
 
-    Drafts may differ between locales until they are published.
+    Drafts are omitted, because they are allowed to differ between locales until they are published.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -159,10 +160,10 @@ class Survey:
     """Result of a check of a whole site: its problems, and the number of checked files.
 
     - `fixable`: number of values that can be fixed automatically, including `key_fixes`
-    - `fixed`: fixes that were applied
+    - `fixed`: the fixes that were applied
     - `key_fixes`: fixes for site.yaml and schemas
-    - `fixes`, `suggestions`: safe and other fixes for documents, by problem
-    - `unseen`: sentence about what could not be checked, or ""
+    - `fixes`, `suggestions`: the safe fixes for documents and the other possible fixes, by problem
+    - `unseen`: a sentence that says what could not be checked, or ""
     - `site`, `audit`: None if the configuration is too broken to read documents
     """
 
@@ -195,7 +196,8 @@ def survey(
 ) -> Survey:
     """Check all files of the site at `root`.
 
-    If its configuration is valid, `open_site` loads the site, and `look` checks it, by default `survey_site`.
+    If the configuration is valid, `open_site` is called to load the site, and `look` (by default,
+    `survey_site`) to check it.
     """
     interrupted = _find_interrupted(root)  # first, because it may finish a write to the configuration
     broken = broken_configuration(root)
@@ -207,7 +209,7 @@ def survey(
 
 
 def with_key_fixes(root: Path, found: Survey) -> Survey:
-    """Add the fixes for mistyped words in site.yaml and schemas to a survey."""
+    """Return the survey `found` with the fixes for mistyped words in site.yaml and schemas."""
     fixes = find_key_fixes(root, found.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -221,7 +223,7 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check all files of a loaded site, and report missing translations if `translations` is set."""
+    """Check all files of a loaded site. If `translations` is set, also report missing translations."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = join_users(audit)
     found = look_at(audit, site.problems, joined, translations=translations)
@@ -231,9 +233,9 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check the documents and files in `audit`, and report missing translations if `translations` is set.
+    """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
 
-    `problems` are those in single files. `joined` is the snapshot with users.
+    `problems` are the known problems in single files. `joined` is the snapshot with users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
@@ -245,7 +247,9 @@ def look_at(
 
 
 def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
-    """Return a survey with levels and fixes, without problems that the site accepts."""
+    """Return a survey of the problems in `found` that the site does not accept, with their severities and
+    fixes.
+    """
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -264,7 +268,9 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
 
 
 def join_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and a sentence about relations that can't be checked."""
+    """Return the snapshot with users, and a sentence that says why relations to users can't be checked, or
+    "".
+    """
     if not audit.snapshot.schema.knows_users:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").join_users
@@ -293,7 +299,7 @@ def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None
 
 
 def broken_configuration(root: Path) -> list[Problem]:
-    """Return the problems that make site.yaml and the schemas unusable, [] if there are none."""
+    """Return the problems that make site.yaml or the schemas unusable, or [] if there are none."""
     links = list(configuration_links(root))
     schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
@@ -313,7 +319,9 @@ def broken_configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes. Return a problem for each."""
+    """Finish or discard interrupted writes. Return a problem for each file that this affects or has left
+    unsaved.
+    """
     try:
         check_state_folder(root)
     except SetupError:

@@ -1,4 +1,6 @@
-"""Search for files in content folders that are not served as documents, and for the likely reasons."""
+"""Search for files in content folders that are not served as documents, or not as the expected ones, with the
+likely reasons.
+"""
 
 import os.path
 from collections import defaultdict
@@ -22,7 +24,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file in a content folder that belongs to no content type.
 
-    Descriptions without a media file are reported, too.
+    Description files without a media file are also reported.
     """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -100,7 +102,7 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file named like a translation that is served as a separate document."""
+    """Yield a problem for each file that is named like a translation but served as a separate document."""
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -119,7 +121,9 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that lacks the documentId in the file for another locale or status."""
+    """Yield a problem for each file without the documentId that the file for another locale or status
+    sets.
+    """
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
@@ -129,7 +133,9 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the missing documentId of each file, and the path of the file that contains it."""
+    """Return the documentId that each such file lacks, with the path of a file that sets it, by the path of
+    the file that lacks it.
+    """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -145,7 +151,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document that exists in some locale, but not in the default locale."""
+    """Yield a problem for each document that exists only in locales other than the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -198,7 +204,7 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file with the same name for another locale, or None."""
+    """Return the path that the file at `path` has in the locale `locale` if that file exists, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)

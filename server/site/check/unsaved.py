@@ -36,8 +36,8 @@ from server.storage.store import Store
 class Basis:
     """Contents of a site's files on disk.
 
-    Unlike in the served state, an invalid file contains no document. `others` are the problems outside
-    content files.
+    Unlike in the served state, invalid files have no document. `others` are the problems outside content
+    files.
     """
 
     root: Path
@@ -51,7 +51,7 @@ class Basis:
 
     @classmethod
     def of(cls, site: Site) -> "Basis":
-        """Return the contents of a loaded site's files, without reading any file."""
+        """Return the contents of a loaded site's files, without reading them again."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
         others = tuple(problem for problem in site.problems_in_files if problem not in in_entries)
@@ -61,9 +61,9 @@ class Basis:
         return cls(site.root, state.settings, state.schema, snapshot, entries, committed, pictures, others)
 
     def with_texts(self, texts: Mapping[str, str]) -> "Overlay":
-        """Return the site as if the given texts were saved.
+        """Return the site as it would be if `texts` were saved.
 
-        Texts of site.yaml and schemas do not affect how documents are read.
+        Unsaved texts of site.yaml and schemas do not affect how documents are read.
         """
         texts = {path: text for path, text in texts.items() if not is_configuration(path)}
         committed = replace(self.committed, changed=self.committed.changed | texts.keys())
@@ -94,7 +94,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """A site as if some texts were saved. `entries` contains what was read from them."""
+    """A site as it would be if `texts` were saved. `entries` are the entries parsed from these texts."""
 
     basis: Basis
     snapshot: Snapshot
@@ -121,7 +121,9 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return the entry for a media file with a new description, or None for a media file in a bucket."""
+    """Return the entry for a media file with the description file `data`, or None for a media file in a
+    bucket.
+    """
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
@@ -133,7 +135,7 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
 
 
 def survey_unsaved(overlay: Overlay) -> Survey:
-    """Check all files of a site, with the overlay's texts in place of the files on disk."""
+    """Check all files of a site, using the overlay's texts instead of the files on disk."""
     audit = overlay.audit
     joined, unseen = join_users(audit)
     known = {*overlay.problems_in_files(), *problems_between(audit.parsed, overlay.snapshot)}
@@ -145,7 +147,9 @@ def survey_unsaved(overlay: Overlay) -> Survey:
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file, including missing targets, found without reading other files."""
+    """Return the problems in one file, including missing targets of relations, without reading other
+    files.
+    """
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
@@ -182,7 +186,7 @@ def _invalid_document(overlay: Overlay, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas, with `texts` in place of the files on disk."""
+    """Check site.yaml and the schemas, using `texts` instead of the files on disk."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)
@@ -213,7 +217,7 @@ def _copy_configuration(root: Path, copy: Path, texts: Mapping[str, str]) -> Non
 
 
 def decoded(data: bytes) -> str:
-    """Decode the content of a file as an editor does: invalid bytes become U+FFFD."""
+    """Decode the content of a file as an editor does, replacing invalid bytes with U+FFFD."""
     try:
         return decode(data)
     except SyntaxProblem:

@@ -15,9 +15,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(root: Path, settings: Settings, snapshot: Snapshot) -> tuple[Snapshot, str]:
-    """Return the snapshot of a site with its users, and a sentence.
+    """Return the snapshot of a site joined with its users, and a sentence.
 
-    The sentence says why relations to users can't be checked, or is "".
+    The sentence says why relations to users can't be checked, and is "" if they can.
     """
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:

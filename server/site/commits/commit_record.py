@@ -1,4 +1,4 @@
-"""Updates the served state after a commit by this server, which gives the files new timestamps."""
+"""Updates the served state after this server has made a commit, which gives the files new timestamps."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +16,8 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit with `move_head`, and return a record of the files' new timestamps.
+    """Call `move_head` to move the branch to a commit, and return a record of the new timestamps of the
+    `changed` files.
 
     Requires the write lock and git's index lock, which `move_head` releases.
     """

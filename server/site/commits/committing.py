@@ -1,4 +1,4 @@
-"""Commits writes made through the API, if the site's settings require it (docs/history.md)."""
+"""Commits the writes made through the API, if this is enabled in the site's settings (docs/history.md)."""
 
 import logging
 import time
@@ -68,8 +68,8 @@ class Committer:
 
     - `locked`: context manager that holds the write lock
     - `append`: appends a record to the change log
-    - `committed`: called after each commit with the write's name in the queue and the commit id
-    - `write_again`: repeats uncommitted writes that git has overwritten
+    - `committed`: called after each commit with the name of the write in the queue and the commit id
+    - `write_again`: repeats uncommitted writes that a git command has overwritten
     """
 
     def __init__(
@@ -99,10 +99,10 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager around a write: add it to the commit queue. Requires the write lock.
+        """Context manager around a write: add the write to the commit queue. Requires the write lock.
 
-        Yields its name in the queue, or "" if it needs no commit. Raises StorageError before the block
-        runs.
+        Yields the write's name in the queue, or "" if it needs no commit. If the write can't be queued,
+        raises StorageError before the block runs.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -145,13 +145,17 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Append `writes`, prepared as one commit, to `chain`. Return whether the chain can be extended further."""
+        """Append `writes`, prepared as one commit, to the chain. Return whether more writes can be prepared
+        on top of the chain.
+        """
         return chain.add(self._replica.contents, writes)
 
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for writes, and the names of the changed documents to append to it."""
+        """Return the commit message for `writes`, and the names of the changed documents to list at its
+        end.
+        """
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -162,10 +166,10 @@ class Committer:
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a queued write and all earlier ones.
+        """Commit the queued write `name` and all writes queued before it.
 
-        Return the commit id, PENDING, or "" if it needs no commit. If `at_once` is set, the delay in the
-        settings is ignored.
+        Return the commit id, PENDING if the write will be committed later, or "" if it needs no commit. If
+        `at_once` is set, the delay in the settings is ignored.
         """
         if not name:
             return ""
@@ -176,7 +180,7 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and delete old locks and results."""
+        """Commit all queued writes that are due, and delete old locks and stored commit ids."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
                 pass  # acquiring the write lock cleans up after killed processes
@@ -259,7 +263,8 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving the branch, unless `new.ready` already exists.
+        """Create a commit on top of `new.base` without moving the branch. If `new.ready` is set, return that
+        commit instead.
 
         Raises CommitError if a hook rejects the commit or git is busy.
         """
@@ -280,9 +285,10 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the writes that are due (or all, if `early`), up to the write `until`.
+        """Commit the writes that are due (or all writes if `early` is set), up to the write `until`.
 
-        Writes whose commit fails stay in the queue. Waits up to `seconds` for other commits.
+        If a commit fails, its writes stay in the queue. Waits up to `seconds` for other threads and processes
+        to finish their commits.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -338,7 +344,9 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, and retry if other programs get in the way. Raises CommitError."""
+        """Commit a group of writes, and retry if other programs interfere, for example by committing. Raises
+        CommitError.
+        """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # If another git command held the index lock, the new commit might have to be discarded.
@@ -408,7 +416,9 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit and return its id, or "" if the caller must merge again."""
+        """Move the branch to a merge commit, and return the commit's id. Return "" if the caller must merge
+        again.
+        """
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
@@ -448,7 +458,8 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: hold the write lock, after repeating writes that git has overwritten.
+        """Context manager: hold the write lock. Before the block, repeat writes that a git command has
+        overwritten.
 
         Requires git's index lock. Raises CommitError.
         """
@@ -462,7 +473,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore files whose uncommitted writes a git command has overwritten.
+        """Return writes that restore those files in which a git command has overwritten uncommitted writes.
 
         Requires the write lock. Raises CommitError and GitError.
         """
@@ -485,7 +496,8 @@ class Committer:
     def _note_differing(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """Log writes whose files now differ on disk, and save their contents.
+        """After a commit, log writes whose files now have other contents on disk, and save the contents of
+        the writes.
 
         Raises CommitError and OSError.
         """

@@ -1,4 +1,4 @@
-"""The old and new contents of the files that a write changes, for its commit."""
+"""The old and new contents of the files that a write changes, for the commit of the write."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,12 +11,14 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each file: bytes, the path of a file to copy, or None for a deletion."""
+    """Return the new content of each file, by path: bytes, the path of a file to copy, or None for a
+    deletion.
+    """
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return, by path, the digest of the content that the writes will replace, or MISSING for a new file."""
+    """Return the digest of each file that `writes` will replace, by path, or MISSING for a new file."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 

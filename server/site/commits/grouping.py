@@ -1,4 +1,4 @@
-"""Grouping of queued writes into commits, and the times when the commits are due."""
+"""Grouping of queued writes into commits, and the decision when these commits are due."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class Group:
         return {path: write for write in self.writes for path in write.files}
 
     def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
-        """Yield the path and the write for each later write to one of the group's files."""
+        """Yield each later write in `pending` to one of the group's files, with the path of that file."""
         last = self.last_by_path
         for write in pending:
             for path in write.files.keys() & last.keys():
@@ -39,9 +39,10 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """Return, for each file, the versions that these writes replaced and those that later writes contain.
+        """Return, for each file of the group, the versions that the group replaced and those that later
+        writes in `pending` contain.
 
-        The replaced versions include those that the group itself has written.
+        Versions that the group itself has written count as replaced.
         """
         commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -71,7 +72,8 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     """Return the groups of writes to commit now, in order. `after` is the delay in the settings.
 
-    Usually one author's writes become one commit. Merges and requested commits stay separate.
+    If there is a delay, one author's writes usually become one commit. Merges and requested commits are never
+    grouped.
     """
     groups: list[Group] = []
     for write in pending:

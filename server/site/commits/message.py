@@ -1,4 +1,4 @@
-"""Commit messages for writes, with the actor and the changed documents in the last lines."""
+"""Commit messages for writes. The last lines name the actor and the changed documents."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,13 +27,14 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and how to describe it. The functions receive the result of the write.
+    """Author of a write, and functions that describe the write. All except `keep` receive the result of the
+    write.
 
-    - `addressed`: the (uid, id) of the documents to mention in the message, or None to mention all changed
-      documents
-    - `joined`: the merge to commit with the write
-    - `describe`: the message if the request contains none
-    - `keep`: context manager that saves the replaced files for undo
+    - `addressed`: returns the (uid, id) of each document to mention in the message; None to mention all
+      changed documents
+    - `joined`: returns the merge to commit with the write
+    - `describe`: returns the message, used if the request contains none
+    - `keep`: returns a context manager that saves the replaced files for undo
     """
 
     actor: str
@@ -59,12 +60,13 @@ class Joined:
     """A merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
 
     - `ready`: id of the existing merge commit, or ""
-    - `exact`: if `ready` can't be used, no commit is created
+    - `exact`: whether to create no commit at all if `ready` can't be used
     - `changed`: files that differ from `base`, with their new versions
     - `at`: time of the commit in seconds since 1970; None to read it from git
-    - `names`: commits for other refs, by name
+    - `names`: other refs to update, each with its new commit
     - `beside`: files that the journal can't write, checked out with the merge
-    - `move`: moves the branch after the files were written; False means that it is moved later
+    - `move`: called after the files were written to move the branch; returns False if the branch will be
+      moved later
     - `index`: mark of git's index before the branch moves
     """
 
@@ -87,9 +89,9 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A changed document, as described in the commit message, such as `Update article "Fog"`.
+    """A changed document and what happened to it, such as `Update article "Fog"` in the commit message.
 
-    `name` identifies it at the end of the message.
+    `name` is the document's name at the end of the message.
     """
 
     key: Key
@@ -107,7 +109,7 @@ class Touched:
 class _FileChange:
     """One changed file of a document, with the document before and after the write.
 
-    If the file was deleted, both are its last version.
+    If the file was deleted, both are the last version of the document.
     """
 
     write: Write
@@ -157,7 +159,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return a verb for what a write did to a document, such as "Unpublish".
 
-    `snapshot` is from before the write.
+    `snapshot` is the snapshot from before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
@@ -183,7 +185,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine the messages of multiple writes into one commit message with a list."""
+    """Combine the messages of multiple writes into one commit message that lists them."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"

@@ -29,9 +29,9 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file that has been changed again, but whose new content is not served yet.
+    """Uncommitted writes to a file that was changed again afterwards, when that change is not served yet.
 
-    `content` is from the last of these writes.
+    `content` is the content that the last of these writes wrote.
     """
 
     content: bytes | Path | None
@@ -39,9 +39,9 @@ class Unseen:
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
-    """Return the uncommitted writes whose files have changed since, by path.
+    """Return the uncommitted writes in `pending` to files that were changed again afterwards, by path.
 
-    Omits files whose current content is already served, because these were edited by a person.
+    Omits files whose current content is already served, because it is a person's edit.
     """
     group = Group(list(pending))
     unseen = {
@@ -86,7 +86,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file as it is served, or None if it is not served."""
+    """Return the signature of the served version of a file, or None if the file is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

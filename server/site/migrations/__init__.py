@@ -1,1 +1,3 @@
-"""Migrations: changes to schemas that also change all documents and settings (docs/migrate.md)."""
+"""Migrations: changes to schemas, along with the matching changes to all documents and settings
+(docs/migrate.md).
+"""

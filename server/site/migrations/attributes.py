@@ -1,4 +1,4 @@
-"""Migrations of one attribute: `rename` and `drop`."""
+"""The migrations `rename` and `drop`, which rename or remove one attribute."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,9 @@ BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the edited configuration, and refuse the migration if it has new problems."""
+    """Return the configuration as edited by the draft. If it has problems that `before` does not have, refuse
+    the migration.
+    """
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -27,9 +29,9 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Keep the body of Markdown files by setting `options.body`, if another attribute would become it.
+    """Make sure that the attribute `name` remains the body of Markdown files.
 
-    `name` is the attribute that must stay there.
+    If a different attribute would become the body, set `options.body` in the schema.
     """
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
@@ -44,7 +46,7 @@ def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> No
 
 
 def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Rename an attribute in its schema, in all documents, and in everything that refers to it."""
+    """Rename an attribute in its schema, in all documents, and wherever schemas and site.yaml refer to it."""
     before = draft.configuration()
     type_, old = split_target(before.schema, str(migration.arguments["attribute"]))
     new = str(migration.arguments["to"])
@@ -126,12 +128,12 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new: NewNames, *, except_in: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update site.yaml for an attribute that gets new paths, or that is removed.
+    """Update the references to an attribute in site.yaml when the attribute gets new paths or is removed.
 
     Refuse the migration for each place where this is impossible, and for each place in a schema that names
     the attribute.
 
-    Return the places in other schemas under the keys `except_in`.
+    Places in other schemas under one of the keys `except_in` are returned instead of refused.
     """
     excepted, name = [], new.old
     for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():

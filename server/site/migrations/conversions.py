@@ -24,9 +24,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Result of a conversion: `tree`, or the unchanged text if `keeps`.
+    """Result of a conversion: the new value `tree` or, if `keeps` is set, the value as it is already written.
 
-    Not `is_exact` if something is lost.
+    `is_exact` is unset if the conversion loses information.
     """
 
     tree: Any = None
@@ -103,9 +103,10 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 
 
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
-    """Convert a value in a file, or return None if that is impossible. Valid text is kept.
+    """Convert a value in a file from `old` to `new`, or return None if that is impossible.
 
-    Raises Unreadable if it is not valid for the old attribute.
+    If the value, as written, means the same for `new`, it is kept. Raises Unreadable if it is not valid for
+    `old`.
     """
     if is_null(tree):
         return Converted(keeps=True)
@@ -135,7 +136,7 @@ def _is_same(back: Any, value: Any, new: Attribute) -> bool:
 
 
 def to_one(tree: Tree) -> Converted:
-    """Convert a list of targets, files or components to its first item."""
+    """Convert a list of relation targets, media files or components to its first item."""
     if not isinstance(tree, list):
         return Converted(keeps=True)
     items = [item for item in tree if not is_null(item)]

@@ -1,4 +1,6 @@
-"""Draft of a migration: the changed files, and what prevents the migration. It works on any branch."""
+"""Draft of a migration: the changed files, and the reasons that prevent the migration. It can be made for any
+branch.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -31,7 +33,9 @@ Editor = Callable[["Place"], Edits]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mapping of attributes in a document: the document itself (`at` is empty) or a component."""
+    """A mapping of attributes to values in a document: the whole document (if `at` is empty) or a
+    component.
+    """
 
     path: str
     claim: Claim
@@ -54,10 +58,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """The new texts of files, and what prevents the migration.
+    """The new texts of files, and the reasons that prevent the migration (`refusals`).
 
-    `losses` are values that it would lose. They prevent it, too, unless `lossy`. `documents` are the paths of
-    changed documents.
+    `losses` are values that it would lose. They also prevent it, unless `lossy` is set. `documents` are the
+    paths of changed documents.
     """
 
     context: Context
@@ -139,7 +143,9 @@ class Draft:
         self.losses.append(Finding(path, at, message))
 
     def described(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yield a line for each finding, with the value's position before the migration."""
+        """Yield a line of text for each finding, with the position that the value had before the
+        migration.
+        """
         for found in findings:
             line, column = found.line, None
             if line is None and found.at:
@@ -148,7 +154,9 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if something prevents the migration or it would lose values."""
+        """Raise ValidationError if something prevents the migration, or if it would lose values and `lossy`
+        is unset.
+        """
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -188,7 +196,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-        """Yield each file that contains a document of one of the content types."""
+        """Yield each file that contains a document of one of the content types `uids`: its path and claim."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -198,9 +206,10 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, words: Iterable[str]
     ) -> None:
-        """Edit every mapping of a type's or component's attributes, in all documents.
+        """Call `editor` for every mapping of attributes of the content type or component `uid`, in all
+        documents, and apply its edits.
 
-        Files without any of the `words` are not parsed.
+        Files that can't contain any of `words` are skipped, unless `words` is empty.
         """
         words = tuple(words)
         layout = Layout(before.schema, before.settings)
@@ -248,6 +257,6 @@ def _body_of(schema: Schema, type_: Type) -> str | None:
 
 
 def new_problems(before: Configuration, after: Configuration) -> list[Problem]:
-    """Return the problems of the new configuration that the old one does not have."""
+    """Return the problems that the configuration `after` has but `before` does not have."""
     known = {problem.message for problem in before.problems}
     return [problem for problem in after.problems if problem.message not in known]

@@ -1,4 +1,4 @@
-"""Edits to the keys and values in one file. All other bytes stay the same."""
+"""Edits to the keys and values in one file, which leave all its other bytes unchanged."""
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits to the values in one file. Paths contain the old names of keys.
+    """Edits to the keys and values in one file. The paths contain the old names of keys.
 
     - `renames`: new names of keys, by path
     - `values`: new values, by path; REMOVE removes a key
@@ -31,7 +31,7 @@ class Edits:
         return bool(self.renames or self.values or self.refused)
 
     def add(self, other: "Edits", at: KeyPath = ()) -> None:
-        """Add the edits to the value at a path."""
+        """Add `other`, the edits to the value at the path `at`."""
         self.renames.update({(*at, *path): name for path, name in other.renames.items()})
         self.values.update({(*at, *path): value for path, value in other.values.items()})
         self.refused.update({(*at, *path): reason for path, reason in other.refused.items()})
@@ -69,10 +69,11 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return the text of a file with some edits. `tree` is its parsed value, if known.
+    """Return `text`, the text of a file, with `edits` applied. `tree` is the parsed value of the text, if
+    known.
 
-    `body` and `new_body` name the attribute below the front matter. Raises SyntaxProblem, and ConflictError
-    if other values would change, for example through a YAML alias.
+    `body` and `new_body` name the attribute below the front matter before and after the edits. Raises
+    SyntaxProblem, and ConflictError if other values would change, for example through a YAML alias.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

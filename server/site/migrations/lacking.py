@@ -1,4 +1,6 @@
-"""Documents that lack kept migrations, for example because they come from an older branch."""
+"""Search for documents to which kept migrations have not been applied, for example because they come from an
+older branch.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,10 +17,10 @@ LACKING_FIX = "run bifolio migrate apply"
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A kept migration, and the documents that lack it.
+    """A kept migration, and the documents to which it has not been applied.
 
-    - `documents`: the first line that it would change, by path
-    - `unclear`: messages about what prevents it in other documents
+    - `documents`: number of the first line that the migration would change in each document, by path
+    - `unclear`: messages about other documents, in which something prevents the migration
     """
 
     migration: Migration
@@ -27,7 +29,8 @@ class Lacking:
 
 
 def find_lacking(context: Context) -> list[Lacking]:
-    """Return all kept migrations in order, with the documents that lack them, except for scripts.
+    """Return all kept migrations in order, with the documents to which they have not been applied (none for
+    scripts).
 
     Raises ValidationError if a migration's file is invalid.
     """
@@ -55,7 +58,9 @@ def _first_change(old: str, new: str) -> int:
 
 
 def lacking_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document that lacks kept migrations, and for the first invalid migration."""
+    """Yield a problem for each document to which kept migrations have not been applied. If a migration's file
+    is invalid, yield only a problem for that file.
+    """
     try:
         found = find_lacking(context)
     except ValidationError as error:

@@ -1,4 +1,6 @@
-"""Migrations as values, and the files in which a site keeps them (`migrations/0007-rename-headline.yaml`)."""
+"""Migrations as objects, and the files in which a site keeps them (such as
+`migrations/0007-rename-headline.yaml`).
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +23,9 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A change to the schema and the documents. `path` is its file, or "" before it is kept."""
+    """A change to the schema and the documents. `path` is the file in which it is kept, or "" if it is not
+    kept yet.
+    """
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -33,7 +37,9 @@ class Migration:
 
     @property
     def label(self) -> str:
-        """Name in messages, such as `0007-rename-headline`, or the command."""
+        """The migration's name in messages: its file name, such as `0007-rename-headline`, or if it has no
+        file, its command.
+        """
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
@@ -44,14 +50,16 @@ def _shown(key: str, value: Any) -> str:
 
 
 def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the path for the file of a new migration, with the next number."""
+    """Return the path for a new migration's file, with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
 def next_path(paths: Iterable[str], path: str) -> str:
-    """Return the path of a kept migration with the next free number."""
+    """Return `path`, the path of a migration's file, with its number replaced by the next number after those
+    in `paths`.
+    """
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
@@ -68,7 +76,9 @@ def kept_paths(paths: Iterable[str]) -> Iterator[str]:
 
 
 def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> Migration:
-    """Parse the file of a migration. `known` lists the arguments of each operation. Raises SetupError."""
+    """Parse the text of a migration's file. `known` lists the arguments of each operation. Raises
+    SetupError.
+    """
     try:
         tree = typed(read_yaml(text))
     except (SyntaxProblem, ValueError) as error:
@@ -102,9 +112,9 @@ def find_type(schema: Schema, name: str) -> Type:
 
 
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
-    """Return the type and the attribute's name in a text such as `article.title`. Raises ValidationError.
+    """Split text such as `article.title` into the type and the attribute's name. Raises ValidationError.
 
-    The attribute need not exist.
+    The type must exist, but the attribute need not.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

@@ -1,4 +1,4 @@
-"""The migration `move` between two content types that a relation connects."""
+"""The migration `move`, if it moves an attribute between two content types that a relation connects."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -33,7 +33,9 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """The move of the attribute `name` from `source` to `target`, along a relation that `owner` stores."""
+    """The move of the attribute `name` from the type `source` to the type `target`. The relation between them
+    is stored in documents of the type `owner`.
+    """
 
     source: Type
     target: Type
@@ -45,7 +47,9 @@ class _Move:
 
     @property
     def path_in_source(self) -> tuple[tuple[str, ...], ...]:
-        """The path from the source to the attribute after the move, () if the source has no relation."""
+        """The path by which the source type reaches the attribute after the move, or () if it has no relation
+        to the target.
+        """
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
@@ -82,7 +86,9 @@ def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *
 
 
 def _find_relation(schema: Schema, source: Type, target: Type, name: str, via: str) -> _Move:
-    """Return the move along the only relation between two types. Raises ValidationError."""
+    """Return the move along the relation between two types (`via`, or the only one). Raises
+    ValidationError.
+    """
     found = [
         _Move(source, target, name, owner, attribute)
         for owner, other in ((source, target), (target, source))
@@ -126,7 +132,9 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
 
 
 def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
-    """Find the value of each file of the target. Refuse the migration if there are several."""
+    """Find the new value for each file of the target type. Refuse the migration if a file would get different
+    values.
+    """
     layout = Layout(before.schema, before.settings)
     sources = list(_files(draft, layout, move.source))
     targets = list(_files(draft, layout, move.target))
@@ -159,7 +167,7 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
 
 
 def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
-    """Yield all files of a content type. Refuse the migration for files that can't be parsed."""
+    """Yield all files of a content type. Refuse the migration for each file that can't be parsed."""
     for path, claim in draft.claimed(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)
@@ -172,9 +180,9 @@ def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield each file of the source with each file of the target that gets its value.
+    """Yield each file of the source type with each file of the target type that gets its value.
 
-    A target's draft gets the value of the source's draft, if there is one.
+    A target's draft gets the value of the source's draft if there is one, otherwise the published value.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:
@@ -194,7 +202,7 @@ def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[
 
 
 def _related(move: _Move, sources: list[_File], targets: list[_File]) -> dict[str, set[str]]:
-    """Return the ids of the documents of the source for each document of the target."""
+    """Return the ids of the related source documents, by the id of the target document."""
     found: dict[str, set[str]] = {}
     for file in sources if move.owner is move.source else targets:
         try:

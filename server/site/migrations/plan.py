@@ -16,9 +16,9 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Kind of migration: its planner and its arguments.
+    """Kind of migration: its planning function and its arguments.
 
-    The argument `names_file` becomes part of the file name.
+    The value of the argument named by `names_file` becomes part of the file name.
     """
 
     plan: Planner
@@ -48,7 +48,9 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, foun
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """Request to apply a migration and keep it. `lossy` allows it to lose values."""
+    """Request to apply a migration and keep it. If `lossy` is set, the migration is allowed to lose
+    values.
+    """
 
     migration: Migration
     lossy: bool = False
@@ -58,7 +60,7 @@ class NewMigration:
 class ApplyKept:
     """Request to apply the kept migrations to all documents that lack them.
 
-    Their code is executed only with `scripts`, because it may come from someone else.
+    Python code in migrations is executed only if `scripts` is set, because someone else may have written it.
     """
 
     lossy: bool = False
@@ -67,7 +69,7 @@ class ApplyKept:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Paths of the documents and other files that one migration changes."""
+    """One migration, and the paths of the documents and other files that it changes."""
 
     migration: Migration
     documents: tuple[str, ...] = ()
@@ -77,7 +79,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes by several migrations, in order."""
+    """The changes that migrations make, one step per migration, in order."""
 
     steps: tuple[Step, ...]
 

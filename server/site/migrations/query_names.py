@@ -1,4 +1,4 @@
-"""Names of attributes in query parameters, such as `populate` and `sort`, in the settings."""
+"""Replaces attribute names in the settings' query parameters, such as `populate` and `sort`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """The paths that replace an attribute's name.
+    """The paths that replace the attribute name `old` of the type `uid`.
 
-    - A new name: `(("headline",),)`. A component around it: `(("seo", "title"),)`.
-    - Several attributes: `(("first",), ("last",))`. None, if it is removed: `()`.
-    - The inner attributes of a component, in its place: `((),)`.
+    - For a new name: `(("headline",),)`. If the attribute moves into a component: `(("seo", "title"),)`.
+    - For a split into more attributes: `(("first",), ("last",))`. If it is removed: `()`.
+    - If the attributes of a component replace the attribute that contained it: `((),)`.
     """
 
     uid: str
@@ -30,7 +30,7 @@ class NewNames:
 
     @property
     def name(self) -> str | None:
-        """The new name, if nothing but the name changes."""
+        """The new name if the attribute is only renamed, otherwise None."""
         if len(self.paths) == 1 and len(self.paths[0]) == 1 and self.paths[0][0] != UP:
             return self.paths[0][0]
         return None
@@ -51,7 +51,9 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to the value of `populate`: paths with commas, a list of them, or a mapping."""
+        """Return the edits to a value of `populate`, which can be comma-separated paths, a list of paths, or
+        a mapping.
+        """
         if not isinstance(value, dict):
             return self._texts(type_, value, keeps_start=True)
         edits = Edits()
@@ -81,7 +83,9 @@ class QueryNames:
         return edits
 
     def paths(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to a text or list of texts with paths, such as `unmarked` and `sort`."""
+        """Return the edits to a string or list of strings that contain paths, such as the values of
+        `unmarked` and `sort`.
+        """
         return self._texts(type_, value)
 
     def sort(self, type_: Type, value: Tree) -> Edits:
@@ -109,7 +113,8 @@ class QueryNames:
     def new_paths(self, type_: Type, path: str, *, keeps_start: bool = False) -> list[str]:
         """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        If `keeps_start` is set, the names before a removed attribute are kept.
+        If `keeps_start` is set, a path through a removed attribute is replaced by the names before that
+        attribute.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
@@ -126,7 +131,7 @@ class QueryNames:
         return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
-        """Return a request such as `/api/articles?sort=title` with the new names."""
+        """Return the URL of a request, such as `/api/articles?sort=title`, with the new names."""
         parts = urlsplit(url)
         names = parts.path.removeprefix("/api/").split("/")
         type_ = self.schema.endpoints.get(names[0])
@@ -144,7 +149,9 @@ class QueryNames:
         return url[: url.index("?") + 1] + "&".join(pairs)
 
     def _pair(self, type_: Type, key: str, value: str) -> tuple[str, str]:
-        """Return a key such as `filters[author][name][$eq]` and its value with the new names."""
+        """Return a parameter's key, such as `filters[author][name][$eq]`, and its value, both with the new
+        names.
+        """
         first, *steps = key.replace("]", "").split("[")
         types, made, mode = [type_], [first], first
         for step in steps:
@@ -187,8 +194,8 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, between: str) -> None:
-        """Replace the key of an attribute that gets a path, or that is removed. `between` is the key between
-        a component and its attributes.
+        """Add the edits to the entry `key` of `tree`, whose attribute is moved or removed. `between` is the
+        key between a component and its attributes.
         """
         inner, paths = tree[key], self.new.paths
         within = inner.get(between) if between and isinstance(inner, dict) else inner
@@ -222,7 +229,7 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 
 
 def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
-    """Return a path with the steps of a new path after it."""
+    """Return `path` extended by the steps of the path `new`, in which UP stands for a step back."""
     made = list(path)
     for at, step in enumerate(new):
         if step == UP:
@@ -233,7 +240,9 @@ def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
 
 
 def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
-    """Replace a key by the entries of the mapping that it contains."""
+    """Add edits that replace the entry `key` of `tree` with the entries of `inner`, the mapping that it
+    contains.
+    """
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'
     elif len(inner) == 1:
@@ -243,7 +252,9 @@ def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -
 
 
 def _without_empty(edits: Edits, value: dict[str, Any]) -> Edits:
-    """Return the removal of a whole mapping if the edits remove all its keys."""
+    """Return the edits, or if they would remove all keys of the mapping `value`, the removal of the whole
+    mapping.
+    """
     only_removals = not edits.renames and not edits.refused
     removed = {at[0] for at, new in edits.values.items() if len(at) == 1 and new is REMOVE}
     is_empty = only_removals and len(removed) == len(edits.values) and removed == value.keys()

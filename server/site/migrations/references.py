@@ -19,9 +19,10 @@ _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
 def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits that replace an attribute's name wherever schemas and site.yaml refer to it, by path.
+    """Return the edits, by file path, that replace the attribute name `old` wherever schemas and site.yaml
+    refer to it.
 
-    The attribute itself, in its schema, is not included.
+    They do not rename the attribute's own definition in its schema.
     """
     found = in_schemas(schema, type_, old, new)
     found[FILE] = in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
@@ -29,7 +30,7 @@ def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) ->
 
 
 def in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits that replace an attribute's name in all schemas, by path."""
+    """Return the edits, by file path, that replace the attribute name `old` wherever schemas refer to it."""
     found = {type_.path: _in_own_schema(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -87,7 +88,7 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
 
 
 def in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return the edits to site.yaml for an attribute that gets new names, or that is removed."""
+    """Return the edits to site.yaml for an attribute that gets new paths or is removed."""
     tree, edits = settings_tree(draft), Edits()
     names = QueryNames(schema, new)
     for section, read in (
@@ -147,7 +148,9 @@ def _in_preview(names: QueryNames, of: Type, value: Tree, type_: Type) -> Edits:
 
 
 def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
-    """Return the edits to one feed. Its names apply to all its types, so all of them must change alike."""
+    """Return the edits to one feed. If a feed has more than one content type, its attribute names apply to
+    all of them, so the edits must be the same for each.
+    """
     named = at(feed, "type")
     subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
@@ -173,7 +176,7 @@ def _in_feed_of(names: QueryNames, type_: Type, feed: Tree) -> Edits:
 def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
     """Return the edits to `search.weights`, whose keys are `attribute` or `type.attribute`.
 
-    The weight of a component is that of the attribute that holds it.
+    The weight of an attribute that contains a component applies to all attributes of the component.
     """
     old = new.old
     if new.name is not None:

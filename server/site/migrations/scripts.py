@@ -1,4 +1,4 @@
-"""Migrations with a Python function: `script` and `split` (docs/migrate.md).
+"""The migrations `script` and `split`, which call a Python function of the site (docs/migrate.md).
 
 Only `bifolio migrate` executes the code, never the server, a merge or `bifolio check`.
 """
@@ -21,7 +21,9 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Write the values that the function `migrate` returns for each document of a type."""
+    """Call the site's function `migrate` for each document of a type, and write the values that it
+    returns.
+    """
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -48,7 +50,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute by several, with values from the function `split`."""
+    """Replace one attribute with new attributes, whose values the site's function `split` returns."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -86,7 +88,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _run(migration: Migration) -> dict[str, Any]:
-    """Execute the Python file of a migration, and return its globals. Raises ValidationError."""
+    """Execute a migration's Python file, and return its global variables. Raises ValidationError."""
     file, text = str(migration.arguments["file"]), str(migration.arguments.get("code", ""))
     names: dict[str, Any] = {"__name__": "migration"}
     try:
@@ -115,7 +117,7 @@ def _call(draft: Draft, place: Place, function: Callable[[Any], Any], value: Any
 
 
 def _values(tree: Mapping[str, Any]) -> Document:
-    """Return the typed values of a document. Values that JSON can't contain become text."""
+    """Return the typed values of a parsed document. Values that JSON can't represent become strings."""
     found = {}
     for key, value in tree.items():
         try:

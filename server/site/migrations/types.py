@@ -1,4 +1,4 @@
-"""Migrations of names: `rename-component`, `rename-type` and `set-locale`."""
+"""The migrations `rename-component`, `rename-type` and `set-locale`."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -28,7 +28,7 @@ def _renamed(old: Tree, new: str) -> str:
 
 
 def _rename_uid(draft: Draft, schema: Schema, old: str, new: str) -> None:
-    """Replace the uid of a type in all schemas, and in the parameters `on` in site.yaml."""
+    """Replace the uid `old` of a type with `new` in all schemas, and in the parameters `on` in site.yaml."""
     for type_ in schema.types.values():
         edits = Edits()
         for name, raw in type_.raw.get("attributes", {}).items() if type_.path else ():
@@ -159,7 +159,9 @@ def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> Non
 
 
 def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) -> None:
-    """Move the files of a type to the folder or name that follows from its new names."""
+    """Move the files of a renamed type: to the folder with the new plural name or, for a single type, to the
+    new file name.
+    """
     type_ = draft.configuration().schema.subjects[new]
     if type_.files:
         return
@@ -218,7 +220,7 @@ def _rename_folder(edits: Edits, at: KeyPath, value: Tree, old: str, new: str) -
 
 
 def set_locale(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Change the default locale. Files are renamed, so that each document keeps its locale."""
+    """Change the default locale, and rename files so that each document keeps its locale."""
     before = draft.configuration()
     new, old = str(migration.arguments["locale"]), before.settings.locales.default
     if not is_new:

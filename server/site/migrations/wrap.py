@@ -1,4 +1,4 @@
-"""Migrations between a type and a component: `wrap`, `unwrap` and `move`."""
+"""The migrations `wrap`, `unwrap` and `move`, which move attributes into and out of components."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -24,7 +24,7 @@ Raw = dict[str, Any]  # an attribute as written in a schema
 
 
 def wrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move attributes into a component, held by an attribute of the type that may be new."""
+    """Move attributes of a type into a component, which is in an existing or new attribute of the type."""
     before = draft.configuration()
     names = [str(name) for name in migration.arguments["attributes"]]
     type_ = find_type(before.schema, str(migration.arguments["type"]))
@@ -67,7 +67,9 @@ def _into_component(
 
 
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Refuse the migration if one of the attributes can't be in a component. Otherwise, update site.yaml."""
+    """Raise ValidationError if one of the attributes `names` can't be in a component. Otherwise, update
+    site.yaml.
+    """
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -131,7 +133,7 @@ def _add_holder(draft: Draft, type_: Type, names: Collection[str], uid: str, hol
 
 
 def unwrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute that holds a component by the component's attributes."""
+    """Replace an attribute that contains a component with the attributes of that component."""
     before = draft.configuration()
     type_, holder = split_target(before.schema, str(migration.arguments["attribute"]))
     after = before
@@ -176,7 +178,9 @@ def _single_component(schema: Schema, type_: Type, attribute: Attribute) -> Type
 def _move_out(
     draft: Draft, type_: Type, holder: str, component: Type, names: Collection[str], *, drop: bool
 ) -> None:
-    """Add a component's attributes to a type, dropping the attribute that holds the component if `drop`."""
+    """Add a component's attributes `names` to a type's schema. If `drop` is set, remove `holder`, the
+    attribute that contains the component.
+    """
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
         if name in type_.attributes and not (drop and name == holder):
@@ -192,7 +196,7 @@ def _move_out(
 
 
 def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move an attribute into a component that its type holds, out of it, or to a related content type."""
+    """Move an attribute into a component of its type, out of a component, or to a related content type."""
     schema = draft.configuration().schema
     source, name = split_target(schema, str(migration.arguments["attribute"]))
     target = find_type(schema, str(migration.arguments["to"]))
@@ -210,7 +214,9 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _only_holder(type_: Type, uid: str) -> str:
-    """Return the only attribute of a type that holds a component, or "". It must hold a single one."""
+    """Return the name of the attribute that contains the component `uid`. Return "" if there is not exactly
+    one, or if it contains a list of components.
+    """
     found = [a.name for a in type_.attributes.values() if a.component == uid]
     return found[0] if len(found) == 1 and not type_.attributes[found[0]].repeatable else ""
 

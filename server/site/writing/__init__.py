@@ -1,1 +1,1 @@
-"""Preparation of writes. With some settings, the git remote must accept a write before files change."""
+"""Preparation of writes, including those that the git remote must accept before any file changes."""

@@ -26,7 +26,8 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 class Chain:
     """Prepared writes that have not changed any files yet. Not thread-safe.
 
-    A changeset can read files from a chain, as they will be after these writes.
+    A changeset can read files from a chain. It then sees the contents that the files will have after these
+    writes.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
@@ -64,7 +65,7 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries of the files in `writes` just before these writes, by path."""
+        """Return the entries, by path, that the files in `writes` have just before these writes."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -82,9 +83,10 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write.
+        """Append `writes`, prepared as one commit, to the chain. Return True if this succeeded.
 
-        Return False if no further write can be prepared on top of it, for example if it writes media files.
+        Return False if no more writes can be prepared on top of them, for example because they write media
+        files.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -111,9 +113,10 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of earlier writes, which are now on disk as `written`.
+    """Update `writes` that were prepared on top of earlier writes, which are now on disk. `written` maps the
+    paths of those earlier writes to their contents.
 
-    Raises ConflictError if one of these files has changed since.
+    Raises ConflictError if one of these files has changed since then.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 

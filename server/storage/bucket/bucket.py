@@ -1,5 +1,5 @@
 """Client for an S3-compatible bucket, whose object keys are derived from content hashes. Credentials come
-from the usual AWS_* environment variables, or, if those are not set, from the machine's role.
+from the usual AWS_* environment variablesor, if those are not set, from the machine's IAM role.
 """
 
 import hashlib
@@ -94,10 +94,11 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload a file unless the object already exists. Return True if the file was uploaded.
+        """Upload `source` with the HTTP headers `attributes`, unless the object already exists. Return True
+        if it was uploaded.
 
-        Objects older than MIN_RESEND_AGE are uploaded again, to protect them from a running garbage
-        collection.
+        An existing object older than MIN_RESEND_AGE is uploaded again, so that a running garbage collection
+        won't delete it.
         """
         with self._requesting():
             try:
@@ -133,8 +134,8 @@ class Bucket:
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
         """Download an object to the open file `into`, and verify its hash.
 
-        Raises MissingObjectError if the object is missing or damaged. In that case, `into` may contain
-        incorrect data.
+        Raises MissingObjectError if the object is missing or damaged, and BucketError if the download takes
+        longer than `longest_s`. After an error, `into` may contain incomplete or incorrect data.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES

@@ -29,7 +29,9 @@ class Source(Protocol):
     """Interface for fetching objects, for example from a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
-        """Write an object's content to the open file `into`. Raises BucketError."""
+        """Write an object's content to the open file `into`. Raises BucketError, for example after
+        `longest_s` seconds.
+        """
 
 
 class Copies:
@@ -44,7 +46,8 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object for reading. Download it from `source` if it is not cached.
+        """Open an object for reading. If it is not cached, download it from `source`. `most` is the cache's
+        maximum size in bytes.
 
         Raises BucketError, BusyError if too many downloads are waiting, and StorageError if the file can't be
         stored.
@@ -92,7 +95,9 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent downloads, and allow only one at a time per object."""
+        """Context manager around a download: limit the number of concurrent downloads, and never download the
+        same object twice at once.
+        """
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")
         try:

@@ -52,7 +52,9 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and their resized variants. Uploaded files are added to the cache `copies`."""
+    """Uploader for media files and their resized variants. It also adds each uploaded file to the cache
+    `copies`.
+    """
 
     target: Target
     formats: Path  # the folder in which variants are created

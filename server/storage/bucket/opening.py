@@ -29,7 +29,7 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket. If `patient`, its timeouts are longer.
+    """Return this process's client for the configured bucket. If `patient` is set, it uses longer timeouts.
 
     Raises BucketError if obstore is not installed.
     """

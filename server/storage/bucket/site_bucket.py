@@ -24,7 +24,7 @@ SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how clients download files: REDIRECT, STREAM or SIGN."""
+    """Return how clients download media files, according to the settings: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
@@ -41,7 +41,7 @@ class SiteBucket:
         """Upload a file with the extension `ending`. Return the data for its description file, or None if no
         bucket is configured.
 
-        Raises BucketError, OSError, and BusyError if too many uploads are waiting.
+        Raises BucketError, OSError if the file can't be read, and BusyError if too many uploads are waiting.
         """
         if not settings.media.store:
             return None

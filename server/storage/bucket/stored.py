@@ -69,7 +69,9 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Convert a file name extension to the form used in bucket keys. Return "" if it can't be used."""
+    """Convert a file name extension to the form used in bucket keys. Return "" if it contains characters that
+    are not allowed there.
+    """
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 

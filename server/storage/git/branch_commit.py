@@ -100,7 +100,9 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the git modes of those `files` that exist. Raises ConflictError if a path can't be written."""
+    """Return the git modes of those `files` that exist in the commit. Raises ConflictError if a path can't be
+    written.
+    """
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

@@ -45,7 +45,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is valid for a branch and can't be confused with a commit id, tag or other name.
+    """Whether a name is a valid branch name that can't be mistaken for a commit id, tag or other git name.
 
     Raises GitError.
     """
@@ -65,8 +65,8 @@ def is_branch_name(root: Path, name: str) -> bool:
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
 
-    Return False if the branch is no longer at `before`, or if its name conflicts with another branch.
-    Raises GitError.
+    Return False if the branch is no longer at `before`, or if its name conflicts with another branch. `why`
+    is written to the reflog. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)

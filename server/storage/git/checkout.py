@@ -18,7 +18,8 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone. Yield the site's folder there.
+    """Context manager: check out a commit in a temporary clone, and yield the path of the site's folder in
+    it.
 
     Raises StorageError.
     """
@@ -33,7 +34,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
     """Write files from git to `folder`, applying checkout filters. Return the path of each new file.
 
-    The keys of both mappings are paths relative to the site. Raises StorageError.
+    The keys of `files` and of the result are paths relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -66,8 +67,8 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
     """Finish an interrupted checkout that replaces commit `before` with `after`, or revert it if `back` is
     set.
 
-    Files that have been edited since are left alone. Return True if any files were changed. Raises
-    CommitError and OSError.
+    Files that were edited after the interruption are left alone. Return True if any files were changed.
+    Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -110,7 +111,7 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
     """Return existing files that block the creation of `files`, such as a file `a` that blocks `a/b`.
 
-    Files that `files` deletes are omitted.
+    Omits existing files that are marked for deletion in `files`.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

@@ -1,5 +1,5 @@
-"""Runs git commands without running programs configured in the repository, because it may belong to another
-user. Only `git_as_owner` runs the repository's hooks, filters and signing program.
+"""Runs git commands without running programs configured in the repository, because the repository may belong
+to another user. Only `git_as_owner` runs the repository's hooks, filters and signing program.
 """
 
 import logging
@@ -125,8 +125,8 @@ def git_bytes(
     Also return None if git is not installed or there is no readable repository. Raises GitError for other
     failures, and GitSlowError after `seconds`.
 
-    If `index` is set, it is used instead of the repository's index. The given `filters` are disabled. If
-    `into` is set, the output is written to that file.
+    If `index` is set, that file is used instead of the repository's index. The filters named in `filters` are
+    disabled. If `into` is set, the output is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -227,7 +227,7 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command, and kill it and its child processes after `seconds`.
+    """Run a command. If it takes longer than `seconds`, kill it and its child processes.
 
     Return its exit status, output and error output. Raises OSError and TimeoutExpired.
     """
@@ -293,7 +293,7 @@ def is_full(stderr: str) -> bool:
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the filters configured in the repository, or None if one of them can't be disabled.
+    """Return the names of the filters configured in the repository, or None if one of them can't be disabled.
 
     Raises GitError.
     """

@@ -1,5 +1,5 @@
-"""Creates commits that contain exactly the given contents, even if the files on disk have changed since.
-Other changes in the site remain uncommitted.
+"""Creates commits that contain exactly the given contents of files, even if the files on disk have changed
+since then. All other changes in the site remain uncommitted.
 """
 
 import os
@@ -46,7 +46,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """The form `Name <email>`, without characters that git does not allow."""
+        """The author in the form `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -96,9 +96,10 @@ class Made:
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store new contents in git, and return the files that the commit must change. Raises CommitError.
+    """Store the new contents in git, and return the files that a commit on top of `head` must change. Raises
+    CommitError.
 
-    Omits unchanged files, ignored files, and files of which others have committed newer versions.
+    Omits unchanged files, ignored files, and files with newer versions that other people have committed.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -144,7 +145,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. Return its id."""
+    """Create a commit on top of `head` without moving the branch. Return the commit's id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -191,7 +192,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
     """Create a commit on top of `head` without moving the branch. This runs hooks, and signs the commit if
     git is configured to do so.
 
-    Return its id, or "" if no changes are left. Raises CommitError if a hook rejects it.
+    Return the commit's id, or "" if no changes are left. Raises CommitError if a hook rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -213,7 +214,7 @@ def rebase(
 ) -> str:
     """Recreate a prepared commit on top of `head`, without running hooks again.
 
-    Return the new id, or "" if `head` already contains the changes.
+    Return the new commit's id, or "" if `head` already contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -227,7 +228,9 @@ def rebase(
 
 @contextmanager
 def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
-    """Context manager: yield the environment for creating a commit with a separate index."""
+    """Context manager: yield the environment variables for creating the commit with git, using a separate
+    index.
+    """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     author = new.author.environment("AUTHOR", new.authored)
     committer = new.committer.environment("COMMITTER", new.committed)
@@ -265,7 +268,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether Bifolio created the commit, and the commit changes at least one of the files.
+    """Whether Bifolio created the commit and the commit changes at least one of the files at `paths`.
 
     Raises GitError.
     """

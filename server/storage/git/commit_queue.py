@@ -52,7 +52,7 @@ class Pending:
 class CommitQueue:
     """Queue of one site's uncommitted writes. `folder` is its folder .bifolio/.
 
-    A write is staged before it changes files, and queued afterwards.
+    Each write is staged before it changes files, and queued afterwards.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,7 +63,7 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before it changes files, and return its name in the queue. Raises OSError.
+        """Store a write before it changes files, and return the write's name in the queue. Raises OSError.
 
         `files` maps paths to new contents. `about` contains the other fields of `Pending`.
         """
@@ -85,8 +85,8 @@ class CommitQueue:
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
         """Context manager for the file changes of a staged write.
 
-        First checks out the files in the write's field `beside`. If the block fails, restores them and drops
-        the write.
+        Before the block, check out the files in the write's field `beside`. If the block fails, restore them
+        and drop the write.
         """
         beside = about.get("beside", ())
         try:
@@ -109,9 +109,10 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Queue the staged writes of killed processes if their files were changed, or else delete them.
+        """Process the staged writes of killed processes: queue a write if all its files were changed,
+        otherwise delete it.
 
-        Interrupted checkouts are finished or reverted. Return True if files changed.
+        Interrupted checkouts are finished or reverted. Return True if this changed any files.
         """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
@@ -165,7 +166,7 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is changing files now, or was interrupted while doing so."""
+        """Whether a write is currently changing files, or was interrupted while doing so."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
@@ -178,7 +179,8 @@ class CommitQueue:
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save a write's content for `path` to .bifolio/unsaved/, and return the path of the saved file.
+        """Save the content that a write has for `path` to .bifolio/unsaved/, and return the path of the saved
+        file.
 
         Raises OSError.
         """
@@ -192,7 +194,9 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return the stored commit id of a finished write, and delete it. Return "" if there is none."""
+        """Return the stored commit id of a finished write, and delete it from the queue's folder. Return ""
+        if none is stored.
+        """
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -202,7 +206,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete commit ids that no request has read within RESULT_TTL_S."""
+        """Delete stored commit ids that no request has read within RESULT_TTL_S."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

@@ -137,14 +137,15 @@ def is_own_lock(folder: Path) -> bool:
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait up to `seconds` while another program's git command holds the index lock."""
+    """Wait until no other program's git command holds the index lock, but at most `seconds`."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those `paths` that have not changed since git wrote the files.
+    """Return the index entries, by path, of those files at `paths` that have not changed since git wrote
+    them.
 
     Raises CommitError.
     """
@@ -178,7 +179,9 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Set the entries of the `changed` files in an index. Entries whose value is None are removed."""
+    """Update the entries of the `changed` files in the index file `index`. A value of None removes the
+    entry.
+    """
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)

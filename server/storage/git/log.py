@@ -24,7 +24,9 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. In a merge, only files that differ from all parents count."""
+    """One file that a commit changed. For a merge commit, only files that differ from all of its parents
+    count.
+    """
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -34,7 +36,9 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If there are none, the author and message are empty."""
+    """A commit and its changes to the site. If it does not change the site, its author and message are left
+    empty.
+    """
 
     id: str
     parents: tuple[str, ...]
@@ -77,7 +81,7 @@ class CommitLog:
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first. Each commit comes after all its children.
 
-        Omits the commits in `until`, and those that can be reached only through them.
+        Omits the commits in `until`, and all commits that can be reached only through those.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -132,7 +136,7 @@ class CommitLog:
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
         """Load commits that were added to the cache file since the last read.
 
-        If the file is damaged or belongs to a different history, it is emptied.
+        If the file is damaged or belongs to a different history (`shallow`), it is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -216,7 +220,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the effect of a change on the folder `prefix`.
+    """Yield the effect that a change has inside the folder `prefix`, with paths relative to that folder.
 
     A file moved into the folder counts as added, and a file moved out of it counts as deleted.
     """

@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The lines of one conflict in each version. Each side changed them in a different way."""
+    """One conflict: lines that each side changed in a different way, as they are in each version."""
 
     ours: str
     base: str
@@ -28,7 +28,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """A merged text in three variants: the lines in conflict come from ours, base or theirs."""
+    """Merged text in three variants, which take the lines in conflict from ours, base or theirs."""
 
     ours: str
     base: str
@@ -56,7 +56,9 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
 
 
 def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
-    """Return the merged lines and the conflicts, in order, or None if the merge is impossible."""
+    """Return the merged text and the conflicts, in the order of the file, or None if merging is
+    impossible.
+    """
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
     size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))

@@ -166,8 +166,8 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return those `commits` that are missing from this repository or are not ancestors of `later`. Raises
-    GitError.
+    """Return those `commits` that are missing from this repository or are neither `later` nor its ancestors.
+    Raises GitError.
     """
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
@@ -182,7 +182,7 @@ def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]
 def read_time(text: str, *, end: bool = True) -> float | None:
     """Convert a date or time to seconds since 1970. Return None if it is invalid.
 
-    A date means the end of that day in UTC, or its beginning if `end` is False.
+    A date without a time means the end of that day in UTC, or its beginning if `end` is False.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -200,7 +200,7 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the last commit on the main line (first parents) of `head` at a given time.
+    """Return the id of the last commit at a given time on the main line of `head` (following first parents).
 
     Return "" if there was no commit at that time.
     """

@@ -83,7 +83,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Result of a git command, with truncated output. `status` is None after a timeout."""
+    """Exit status and truncated output of a git command. `status` is None after a timeout."""
 
     status: int | None
     stdout: str
@@ -91,7 +91,7 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch from a remote. Return its last commit, or "" if it does not exist there.
+    """Fetch a branch from a remote. Return the id of its last commit, or "" if the remote has no such branch.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -113,7 +113,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
+    """Fetch all branches of a remote into tracking branches, and all tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -142,10 +142,10 @@ def push(
     Set `follows` to skip the check that the commit descends from `expected`.
 
     Raises:
-    - RemoteMovedError if the branch has moved or would lose commits.
+    - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
-    - RemoteLostError if it is unknown whether the commit arrived.
+    - RemoteLostError if it is unknown whether the remote received the commit.
     """
     if expected and not follows and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -176,7 +176,7 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the last commit on a remote branch as last fetched, or "" if it was never fetched."""
+    """Return the id of the last commit on a remote branch when it was last fetched, or "" if it never was."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
@@ -308,7 +308,9 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the git settings, and also every few seconds."""
+    """Return a cache key that changes when the repository's git settings change, and also every few
+    seconds.
+    """
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

@@ -61,7 +61,9 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return a value that identifies the nearest `.git` in the site's folder or above it, or None."""
+    """Return a value that identifies the nearest `.git` in the site's folder or above it, or None if there is
+    none.
+    """
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -72,7 +74,7 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder that contains HEAD and the index, or None if there is no repository."""
+    """Return the folder that contains the repository's HEAD and index, or None if there is no repository."""
     place = location(root)
     return place.folder if place else None
 
@@ -224,7 +226,9 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return the files' versions in a commit, or None for each file that the commit does not contain."""
+        """Return each file's version in a commit, by path. The value is None if the commit does not contain
+        the file.
+        """
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}

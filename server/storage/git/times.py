@@ -28,7 +28,9 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file. Its mtime, `modified`, is used for unknown times."""
+        """Return createdAt and updatedAt for a file. If they are unknown, use the file's mtime,
+        `modified`.
+        """
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -38,14 +40,14 @@ class CommitTimes:
     def modified(self, path: str, modified: float) -> float:
         """Return when a file last changed, in seconds since 1970.
 
-        This is the mtime, `modified`, if the change is not committed.
+        If its last change is not committed, this is its mtime, `modified`.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the commit times up to HEAD, based on `before` or on the cache in `folder`.
+    """Return the commit times of files up to HEAD, updated from `before` or from the cache in `folder`.
 
     Raises GitError if the commit times can't be read.
     """
@@ -79,7 +81,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log once that git can't list the uncommitted files."""
+    """Log that git can't list the uncommitted files, unless this is already logged."""
     # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
@@ -88,7 +90,9 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return the first and last commit times by path, updated with more commits (newest first)."""
+    """Return `times`, the times of the first and last commit by path, updated with `commits` (sorted newest
+    first).
+    """
     later = dict(times)
     for commit in reversed(list(commits)):
         at = commit.committed

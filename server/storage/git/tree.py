@@ -27,7 +27,7 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the site's files in a commit by path, or only those in `paths`.
+    """Return the site's files in a commit, by path. If `paths` is given, return only those files.
 
     Symbolic links are replaced by their targets if `storage.links` allows it. Raises GitError.
     """
@@ -70,7 +70,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of blobs in order. Yield None for a missing blob.
+    """Yield the contents of blobs, in the order of `ids`. Yield None for a missing blob.
 
     An id can also be a name such as `COMMIT:./PATH` that contains no newline. Raises GitError.
     """
@@ -95,7 +95,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return a file's content. Raise GitError if it is None, because the blob is missing."""
+    """Return `data`, a file's content. If it is None because the blob is missing, raise GitError."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -152,9 +152,9 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """Return both versions of each file that differs between two commits. Raises GitError.
+    """Return both versions, by path, of each file that differs between two commits. Raises GitError.
 
-    Paths are relative to the site. Those outside the site begin with `../`.
+    Paths are relative to the site. Paths outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
@@ -170,7 +170,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
     """Return the paths in the site that the commits have changed. Raises GitError.
 
-    In a merge, only paths that differ from all its parents count.
+    For a merge commit, only paths that differ from all of its parents count.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -202,7 +202,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Merge two changes to a boolean property."""
+    """Return the result of merging two changes to a boolean property."""
     return theirs if ours == base else ours
 
 

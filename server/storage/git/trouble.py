@@ -1,5 +1,5 @@
-"""Log messages about git problems, with hints on how to fix them. Each cause is logged only once, and so is
-the recovery.
+"""Log messages about git problems, with hints on how to fix them. Each cause is logged only once. A final
+message says when git works again.
 """
 
 import logging
@@ -87,7 +87,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Mark problems as resolved. If none remains, log that git works again."""
+        """Mark problems as resolved. If no problems remain, log that git works again."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)

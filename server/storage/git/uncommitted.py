@@ -32,7 +32,7 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return which of the `paths` (by default, all tracked files) differ from the last commit.
+    """Return which of the files at `paths` (by default, all tracked files) differ from the last commit.
 
     Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
     """
@@ -67,7 +67,9 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on a copy of the index, and cache the copy if git updates it. Raises GitError."""
+    """Run a git command on `index`, a copy of git's index. If git updates the copy, store it at `cached`.
+    Raises GitError.
+    """
     filters = filter_names(root)
     if filters is None:
         return ""
@@ -97,7 +99,7 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the changes in the folders `paths` since the last commit, sorted by path.
+    """Return the changes at or below `paths` since the last commit, sorted by path.
 
     Includes untracked files, but not ignored files. Raises CommitError and GitError.
     """

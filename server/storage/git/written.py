@@ -1,4 +1,4 @@
-"""Determines whether a write must still be committed if other people have committed the same file since."""
+"""Determines whether a write must still be committed after other people have committed the same file."""
 
 import filecmp
 import os
@@ -21,7 +21,9 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The versions of a file that a write replaced."""
+    """What is known about a file's versions around a write: those that it replaced and those written
+    afterwards.
+    """
 
     commit: str  # the commit checked out at the time of the write, or "" if unknown
     digests: Collection[str] = ()  # digests of earlier versions

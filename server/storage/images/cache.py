@@ -1,4 +1,4 @@
-"""Cache of each image's dimensions, hash and resized variants (formats), so that each image is read only
+"""Cache of the dimensions, hash and resized variants (formats) of images, so that each image is read only
 once.
 """
 
@@ -48,7 +48,9 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The dimensions of an image, or None for other files, and the key of its resized variants."""
+    """The dimensions of an image (None for files that are not images), and the key of its resized
+    variants.
+    """
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -78,7 +80,7 @@ class ImageCache:
     def read_ahead(self, source: Path, ending: str) -> None:
         """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
 
-        This avoids holding the site's write lock during the slow hashing.
+        Otherwise, the slow hashing would be done while the site's write lock is held.
         """
         try:
             with source.open("rb") as file:
@@ -95,8 +97,8 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's dimensions and its resized variants, as in the API. Each is None if it is not
-        known yet.
+        """Return an image's dimensions and its resized variants, in the API's format. Either is None if it is
+        not known.
         """
         image_size, key = self._look(inside)
         if not key:
@@ -104,7 +106,7 @@ class ImageCache:
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return the cached data about an image, or None if its signature has changed."""
+        """Return the cached data about an image, or None if its signature is no longer `signature_`."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
@@ -121,7 +123,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create the resized variants of an image. Return False if it can't be resized, at least not now."""
+        """Create the resized variants of an image. Return False if it can't be resized now or ever."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -133,7 +135,7 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of the image that has this key. `open_file` opens the image.
+        """Create the resized variants of the image that has the key `key`. `open_file` opens the image file.
 
         Return False if the image can't be resized now. Raises UnscalableError if it can never be resized.
         """
@@ -151,7 +153,9 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when variants are created, or when all are deleted."""
+        """Return a number that changes when the resized variants of an image are created, and when they are
+        deleted.
+        """
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:

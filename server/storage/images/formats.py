@@ -57,7 +57,8 @@ def key_of(file: IO[bytes]) -> str:
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the data about an image's resized variants, as in the API, or None if they do not exist yet.
+    """Return the data about an image's resized variants in the API's format, or None if they do not exist
+    yet.
 
     `inside` is the image's path relative to content/uploads/.
     """
@@ -68,7 +69,7 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, size in bytes and digest of each resized variant, by name.
+    """Return a record with the width, height, size in bytes and digest of each resized variant, by its name.
 
     Raises OSError if the variants do not exist yet, and ValueError if their record is damaged.
     """
@@ -77,7 +78,7 @@ def read_record(folder: Path, key: str) -> dict[str, Any]:
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether all resized variants of an image exist and are undamaged."""
+    """Whether all resized variants of the image with this key exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -94,7 +95,7 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert a record of resized variants to the field `formats` in the API."""
+    """Convert a record of resized variants to the value of the field `formats` in the API."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
@@ -103,7 +104,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
     Raises:
     - UnscalableError if the image can't be resized.
-    - BusyError if resizing other images takes too long.
+    - BusyError if it has to wait too long for other images to be resized.
     - OSError if the file was replaced, or if resizing fails for any other reason.
     """
     target = folder / key
@@ -136,7 +137,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's damaged variants, so that they will be created again."""
+    """Delete the record of an image's damaged variants, so that the variants will be created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -152,7 +153,8 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
+    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images whose
+    variants were deleted.
 
     `find_needed` returns the keys of needed variants. Raises OSError.
     """

@@ -21,7 +21,9 @@ class ImageSize:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and usual extension from its first bytes, or return None if unknown."""
+    """Return the media type and usual extension of a file, detected from its first bytes, or None if they are
+    unknown.
+    """
     guess = filetype.guess(str(path))
     if guess is None:
         return None
@@ -30,7 +32,7 @@ def sniff(path: Path) -> tuple[str, str] | None:
 
 
 def is_text(path: Path) -> bool:
-    """Whether a file begins with UTF-8 text."""
+    """Whether the first bytes of a file are UTF-8 text."""
     with path.open("rb") as file:
         head = file.read(4096)
     try:

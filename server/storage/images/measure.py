@@ -40,7 +40,9 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """File wrapper that raises ValueError after `most` bytes, because a crafted header can be very long."""
+    """File wrapper that raises ValueError if more than `most` bytes are read, because a malicious header can
+    be very long.
+    """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file, self._left = file, most
@@ -56,7 +58,7 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation of an image if it is stored before the pixels in the file."""
+    """Return an image's EXIF orientation, or 1 if none is stored before the pixels in the file."""
     # For a PNG, `image.getexif` would decode the image to search for EXIF data after the pixels.
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 

@@ -3,7 +3,8 @@
     python -m server.storage.images.scale FOLDER EXTENSION MAX_PIXELS < IMAGE
 
 Writes the variants to FOLDER and prints their dimensions as JSON. Images with more than MAX_PIXELS pixels are
-rejected. If the image causes a failure, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the process.
+rejected. If resizing fails because of the image, the exit status is UNSCALABLE_STATUS, or SIGXCPU kills the
+process.
 """
 
 import json
@@ -119,7 +120,7 @@ def _bound() -> None:
 
 
 def main() -> None:
-    """Resize the image on standard input."""
+    """Resize the image read from standard input."""
     _bound()
     folder, ending, most = sys.argv[1:]
     try:

@@ -1,4 +1,6 @@
-"""Maximum dimensions of the resized variants (formats) of images, and which images get variants."""
+"""Maximum dimensions of the resized variants (formats) of images, and the rule for which images get
+variants.
+"""
 
 from collections.abc import Mapping
 
