@@ -67,7 +67,8 @@ class ConfigFile:
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` completes "The value must", as in "be true or false".
+        """Return an error for an invalid value. `must` follows the word "must" in its message, as in "be true
+        or false".
         """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)

@@ -1,5 +1,4 @@
-"""Process that writes the search index, with low priority. Run as `python -m server.search.indexer FOLDER`.
-"""
+"""Process that writes the search index, with low priority. Run as `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os

@@ -42,8 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and whether they can be fixed automatically.
-    """
+    """Filter for problems by content type, document, severity, and whether they can be fixed automatically."""
 
     type: str = ""
     document_id: str = ""
@@ -230,8 +229,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem that is fixed, and to update the document.
-        """
+        """Return whether the caller is allowed to see the problem that is fixed, and to update the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
