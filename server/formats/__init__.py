@@ -1,1 +1,3 @@
-"""Parsers that also return the positions of values, and editors that leave all other bytes unchanged."""
+"""Parsers that also return the positions of values, and editors that leave all bytes outside of their changes
+unchanged.
+"""

@@ -17,7 +17,7 @@ from server.formats.yaml.reader import read_yaml
 class ConfigFile:
     """A configuration file, or a mapping inside one: its values and their positions.
 
-    `top` is the position of a mapping inside a file.
+    For a mapping inside a file, `top` is the position of the mapping.
     """
 
     path: str
@@ -26,7 +26,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str | int) -> Tree:
-        """Return the value at a path, or None if it is missing."""
+        """Return the value at the path `at`, or None if it is missing."""
         value: Tree = self.data
         for key in at:
             if isinstance(value, dict):
@@ -36,7 +36,7 @@ class ConfigFile:
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
-        """Return the mappings in the list at a path, or [] if the list is missing.
+        """Return the mappings in the list at the path `at`, or [] if the list is missing.
 
         Raises SetupError if the value is not a list of mappings.
         """
@@ -62,27 +62,27 @@ class ConfigFile:
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error that refers to the value at this path."""
+        """Return an error that refers to the value at the path `at`."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` says what the value must be, such as "be true or
-        false".
+        """Return an error for an invalid value. `must` follows the word "must" in its message, as in "be true
+        or false".
         """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error that refers to the key at this path."""
+        """Return an error that refers to the key at the path `at`."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Parse site.yaml or a schema file. A missing file counts as empty if `optional` is set.
+    """Parse site.yaml or a schema file. If `optional` is set, a missing file counts as empty.
 
-    Raises SetupError if the file can't be read or is not a mapping.
+    Raises SetupError if the file can't be read or does not contain a mapping.
     """
     positions: Positions = {}
     try:

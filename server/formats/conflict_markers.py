@@ -1,4 +1,4 @@
-"""Conflict markers around the lines in which two texts differ, as git writes them."""
+"""Git's conflict markers around the lines in which two texts differ."""
 
 import re
 from bisect import bisect_left
@@ -18,7 +18,7 @@ Span = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of the versions, which follow the conflict markers."""
+    """The names of the versions, which are written after the conflict markers."""
 
     base: str = "base"
     ours: str = "ours"
@@ -28,7 +28,7 @@ class Labels:
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
     """Combine `ours` and `theirs`, with conflict markers around the lines that differ.
 
-    If `base` is given, conflicts also show its lines, as in git's style `diff3`.
+    If `base` is given, each conflict also shows the lines of `base`, as in git's conflict style `diff3`.
     """
     one, two = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
@@ -71,7 +71,9 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of one version (`ours`) with the base: the indexes of equal lines in both."""
+    """Alignment of one version with the base. `ours` and `base` contain the indexes of the lines that are
+    equal in both.
+    """
 
     ours: Sequence[int]
     base: Sequence[int]
@@ -88,7 +90,7 @@ class _Places:
         return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
 
     def lines(self, start: int, end: int) -> Sequence[str]:
-        """Return the base's lines that correspond to this version's lines from `start` to `end`."""
+        """Return the lines of the base that correspond to the version's lines from `start` to `end`."""
         before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)
         first = self.base[before] + 1 if before >= 0 else 0
         last = self.base[after] if after < len(self.base) else len(self.base_lines)

@@ -1,4 +1,4 @@
-"""Text replacements and bracketed lists, shared by the editors for YAML, JSON and TOML."""
+"""Text replacements and bracketed lists, which the editors for YAML, JSON and TOML share."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ REMOVE: Any = object()  # stands for the new value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A replacement for a range of text. `end` is exclusive."""
+    """A replacement for the range of a text from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Apply replacements that do not overlap."""
+    """Return the text after applying replacements, which must not overlap."""
     # Insertions at the same index keep their order, and come before a removal at that index.
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
@@ -31,7 +31,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Return whether a file's value already equals the new value."""
+    """Return whether `old`, a value in a file, already equals the value `new`."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -85,9 +85,10 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    The white space before a new item is `first` for the first item, `inner` for others, and `broken` where a
-    line break is required. `margin` is the white space before the closing bracket. `trailing` allows a comma
-    after the last item.
+    - `first`, `inner`: the white space before a new item that is the first item, or a later one.
+    - `broken`: the white space before an item if a line break is required.
+    - `margin`: the white space before the closing bracket.
+    - `trailing`: whether a comma is allowed after the last item.
     """
 
     opening: str
@@ -104,8 +105,10 @@ class Brackets:
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text with the given items, at least one of which must not be removed. `parts` must
-        include the removed items, so that the comments above them are kept.
+        """Return the text of the list or mapping after replacing its items with `parts`. At least one item
+        must remain.
+
+        `parts` must also include the removed items, so that the comments above them are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -134,7 +137,7 @@ class Brackets:
         return self.first if first else self.inner
 
     def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, and whether it ends with a comment."""
+        """Return the text after an item, and whether that text ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -153,9 +156,10 @@ def _on_new_line(lead: str, broken: str) -> str:
 def brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
 ) -> Brackets | None:
-    """Split a bracketed list or mapping into parts, or return None if it is empty or malformed.
+    """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
 
-    `end` is exclusive. `gap` is the white space after a comma if the text contains no example.
+    `end` is exclusive. `gap` is used as the white space after a comma if the list or mapping contains no
+    example.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -194,7 +198,7 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the white space before a new item that is not the first."""
+    """Return the white space to write before a new item that is not the first item."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

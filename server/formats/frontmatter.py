@@ -1,4 +1,4 @@
-"""Front matter: the block with attributes at the top of a Markdown file."""
+"""Front matter: the block of attributes at the top of a Markdown file."""
 
 import json
 import re
@@ -31,7 +31,10 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Markdown text, split into four parts. Without front matter, all of it is in `rest`."""
+    """A Markdown text, split into the front matter (`matter`), the lines around it, and the `rest`.
+
+    Without front matter, the whole text is in `rest`.
+    """
 
     handler: "Handler | None"
     opening: str
@@ -51,7 +54,7 @@ class Parts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Parse the front matter into a mapping. Raises SyntaxProblem."""
+        """Parse the front matter. Raises SyntaxProblem."""
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
@@ -59,12 +62,12 @@ class Parts:
 
 # The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
 class Handler(BaseHandler):
-    """Handler for one format of front matter, such as YAML."""
+    """Handler for front matter in one format, such as YAML."""
 
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
+        """Split a Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -81,10 +84,9 @@ class Handler(BaseHandler):
     def load(
         self, fm: str, positions: Positions | None = None, repeats: Repeats = None, above: int = 1
     ) -> dict[str, Tree]:
-        """Parse front matter into a mapping. Raises SyntaxProblem.
+        """Parse front matter, which must contain a mapping. Raises SyntaxProblem.
 
-        `above` is the number of lines above the front matter, which is added to the line numbers of
-        positions.
+        `above` is the number of lines above the front matter, which is added to all line numbers.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -110,11 +112,11 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of keys in front matter, as `edit_yaml` does."""
+        """Return the front matter with changed values, as `edit_yaml` does."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last value of each of these duplicate keys."""
+        """Return the front matter without the duplicates of these keys. The last value of each key is kept."""
         raise NotImplementedError
 
 
@@ -165,7 +167,7 @@ class JsonHandler(Handler):
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split Markdown text into its parts. Raises SyntaxProblem if the object is not valid JSON."""
+        """Split a Markdown text into its parts. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -188,7 +190,9 @@ class JsonHandler(Handler):
 
 
 class NamedHandler(Handler):
-    """Front matter that begins with the name of a format, such as `---json`. It is not supported."""
+    """Front matter that begins with the name of a format, such as `---json`. Such front matter is not
+    supported.
+    """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -206,7 +210,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split Markdown text into front matter and body.
+    """Split a Markdown text into front matter and body.
 
     Raises SyntaxProblem if the front matter is not closed.
     """

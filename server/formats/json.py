@@ -1,4 +1,4 @@
-"""JSON parser, writer and editor. Edits leave all other bytes unchanged."""
+"""JSON parser, writer and editor. The editor leaves all bytes outside of its changes unchanged."""
 
 import json
 import re
@@ -88,14 +88,16 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Count the values in JSON text without parsing it, up to `most` + 1."""
+    """Return the number of values in a JSON text without parsing it. Counting stops at `most` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Count the values in a string that contains JSON, up to `most` + 1. Other strings count as one value."""
+    """Return the number of values in a string that contains JSON. Counting stops at `most` + 1. Any other
+    string counts as one value.
+    """
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
@@ -113,7 +115,7 @@ def _count_short(text: str) -> int:
 
 
 def _count(text: str, most: float) -> tuple[int, int]:
-    """Return the number of values, and the index where counting stopped."""
+    """Return the number of values, and the index at which counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
@@ -125,7 +127,7 @@ def _count(text: str, most: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Numbers with a fraction become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Numbers with a fraction or an exponent become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -207,8 +209,8 @@ def json_text(
 ) -> str:
     """Return a value as JSON, keeping all digits of numbers.
 
-    `indent` is one level of indentation, or None for a single line. `margin` indents the first line. `tight`
-    omits the spaces after `,` and `:`.
+    `indent` is one level of indentation, or None to write a single line. `margin` is the indentation of the
+    line in which the value starts. `tight` omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -241,7 +243,9 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values in the top-level object of JSON text. The value REMOVE removes a key."""
+    """Return a JSON text with changed values in its top-level object. If a new value is REMOVE, the key is
+    removed.
+    """
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -250,7 +254,10 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that writes values in the style of the text. `unit` is one level of indentation, or None."""
+    """Editor that writes values in the style of the existing text.
+
+    `unit` is one level of indentation, or None if the text is not indented.
+    """
 
     def __init__(self, text: str, unit: str | None, tight: bool) -> None:
         self.text, self.unit, self.tight = text, unit, tight
@@ -258,7 +265,9 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text for a new value, rewriting only the parts that differ."""
+        """Return the text of `node` after changing its value from `tree` to `value`. Only the parts that
+        differ are rewritten.
+        """
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -311,7 +320,9 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a new value on the line that contains index `at`."""
+        """Return the text of a new value that starts in the line containing index `at`. If `many` is set, the
+        text can span multiple lines.
+        """
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

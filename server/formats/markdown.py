@@ -1,4 +1,4 @@
-"""Markdown: reads links, images and headings, and renders HTML."""
+"""Markdown: reads the links, images and headings in a text, and renders HTML."""
 
 import re
 from bisect import bisect_right
@@ -22,9 +22,9 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Read the links, headings and anchors of Markdown text.
+    """Read the links, headings and anchors in a Markdown text.
 
-    `first_line` is the line number of the text in its file.
+    `first_line` is the number of the line in the file at which the text starts.
     """
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
@@ -32,12 +32,14 @@ def read_markdown(text: str, first_line: int = 1) -> Prose:
 
 
 def markdown_to_html(text: str) -> str:
-    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is output unchanged."""
+    """Render a Markdown text as HTML, with support for tables and strikethrough. HTML in the text is left
+    unchanged.
+    """
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 
 class _Reader:
-    """Collector of the links, images and headings in one text."""
+    """Collector of the links, images and headings in a Markdown text."""
 
     def __init__(self, text: str, first_line: int) -> None:
         self._text, self._first = text, first_line
@@ -114,7 +116,7 @@ class _Reader:
         self._links.append(Link(kind, target, *self._place(start if at < 0 else at), alt, is_named))
 
     def _place(self, index: int) -> tuple[int, int]:
-        """Return the line and column of a byte index."""
+        """Return the line and column of the byte at an index."""
         line = bisect_right(self._starts, index) - 1
         column = len(self._data[self._starts[line] : index].decode(errors="replace")) + 1
         return self._first + line, column
@@ -160,7 +162,7 @@ class _Tags(HTMLParser):
 
 
 def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
-    """Yield the kind, destination, alternative text and index of each link and image in HTML."""
+    """Yield the kind, destination, alternative text and character index of each link and image in HTML."""
     if not _HTML_LINK.search(html):
         return
     parser = _Tags()

@@ -1,4 +1,4 @@
-"""Links, images, headings and anchors in text."""
+"""Links, images, headings and anchors in a text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,10 +12,10 @@ Kind = Literal["link", "image", "definition", "undefined"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or image. Line and column are counted from 1.
+    """A link or image. Lines and columns start at 1.
 
-    The kind `definition` stands for a line `[name]: destination`, and `undefined` for a link `[text][name]`
-    whose name has no definition. `is_named` is whether the destination is in a definition.
+    The kind `definition` is a line `[name]: destination`, and `undefined` is a link `[text][name]` whose name
+    has no definition. `is_named` is whether the link's destination is in a definition.
     """
 
     kind: Kind
@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading. `level` is a number from 1 to 6."""
+    """A heading in a text. `level` is a number from 1 to 6."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """A text with its links, headings and anchors. Links to other sites are omitted."""
+    """A text, with the links, headings and anchors in it. Links to other sites are omitted."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -67,7 +67,7 @@ def names_in(text: str) -> frozenset[str]:
 
 
 def defined_names(text: str) -> frozenset[str]:
-    """Return the names of lines such as `[name]: destination`, in lower case."""
+    """Return the names that lines such as `[name]: destination` define, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
 
@@ -93,7 +93,7 @@ _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
 def fold_anchor(anchor: str) -> str:
-    """Normalize an anchor, so that comparisons ignore case and separators."""
+    """Return an anchor in a form that doesn't depend on case and separators, for comparisons."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
 

@@ -1,4 +1,4 @@
-"""Renames keys in a file and leaves all other bytes as they are."""
+"""Renames keys in a file and leaves all other bytes unchanged."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +17,9 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Rename keys in the text of a valid file. In Markdown, rename keys only in the front matter."""
+    """Return the text of a valid file after renaming keys. In Markdown, only keys in the front matter are
+    renamed.
+    """
     if not renames:
         return text
     if not markdown:

@@ -1,4 +1,4 @@
-"""Positions in text: line numbers, columns and character indexes."""
+"""Positions in a text: line numbers, columns and character indexes."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +16,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index of the end of a line, before its line break."""
+    """Return the index at which the line that contains index `at` ends, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
@@ -28,10 +28,10 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines directly above a line, or the start of the line if there are
-    none.
+    """Return the index at which the comment lines directly above a line start, or the start of the line if
+    there are none.
 
-    The text before index `first` is ignored.
+    The line is the one that contains index `at`. Text before index `first` is ignored.
     """
     at = line_start(text, at)
     while at > first:
@@ -53,7 +53,7 @@ def attribute_path(path: KeyPath) -> str:
 
 
 class Position(NamedTuple):
-    """Line and column of a key or list item, both starting at 1.
+    """The line and column of a key or list item, both starting at 1.
 
     `value` is the column of a scalar value on the same line, or 0.
     """
@@ -68,8 +68,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """An earlier occurrence of a duplicate key in a mapping, in which only the last occurrence counts. `text`
-    is the earlier value if it is a scalar.
+    """An earlier occurrence of a duplicate key in a mapping. Only the last occurrence counts.
+
+    `text` is the earlier value if it is a scalar.
     """
 
     at: KeyPath
@@ -87,7 +88,9 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of the value at a path, or of its nearest known parent."""
+    """Return the position of the value at the path `at`, or of its nearest parent whose position is known.
+    Return None if there is neither.
+    """
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 

@@ -1,6 +1,7 @@
-"""Parsed content of files, as dicts, lists and scalars.
+"""Parsed content of files, in the form of dicts, lists and scalars.
 
-Unquoted values are kept as text (`Plain`), so that the schema can decide that `country: NO` is a string.
+Unquoted values are kept as text (`Plain`), so that the schema can decide, for example, that `country: NO` is
+a string.
 """
 
 import math
@@ -16,7 +17,7 @@ Tree = Any
 
 
 class Plain(str):
-    """The text of an unquoted value, whose type depends on the schema."""
+    """The text of an unquoted value. The schema determines the value's type."""
 
     __slots__ = ()
 
@@ -37,7 +38,7 @@ def describe_value(tree: Any) -> str:
 class SyntaxProblem(ValueError):
     """A syntax error in a file, with its position and how to fix it.
 
-    Line and column start at 1, and are None if unknown.
+    The line and column start at 1, and are None if they aren't known.
     """
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
@@ -46,7 +47,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return how deeply lists and mappings are nested, without recursion."""
+    """Return how many levels of lists and mappings are nested. This works without recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -58,7 +59,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return the number of values in a tree, at most MAX_NODES + 1."""
+    """Return the number of values in a tree. Counting stops at MAX_NODES + 1."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -79,9 +80,9 @@ Kind = Literal["scalar", "map", "list", "alias"]
 class Node:
     """A value in a syntax tree, and its position in the text.
 
-    `end` excludes comments and blank lines after the value. `style` is the quote or block character of a
-    scalar, and `flow` or `block` for a list or mapping. `anchored` is whether the value has an anchor or a
-    tag.
+    - `end`: excludes comments and blank lines after the value.
+    - `style`: a scalar's quote or block character. For a list or mapping, `flow` or `block`.
+    - `anchored`: whether the value has an anchor or a tag.
     """
 
     kind: Kind
@@ -119,7 +120,7 @@ def is_null(value: Tree) -> bool:
 
 
 def typed(tree: Tree) -> Any:
-    """Convert unquoted values to the types of YAML 1.2's core schema.
+    """Return the tree with unquoted values converted to the types of YAML 1.2's core schema.
 
     Raises ValueError for .inf, .nan and numbers that are too large.
     """

@@ -106,7 +106,7 @@ class Attribute:
 
     @property
     def scalar(self) -> bool:
-        """Whether the attribute is not a relation, media or component (spec.md 2.3)."""
+        """Whether the attribute is not a relation, media attribute or component (spec.md 2.3)."""
         return self.group in ("string", "date", "number", "generic")
 
     @property
@@ -120,7 +120,7 @@ class Attribute:
 
     @property
     def visible(self) -> bool:
-        """Whether responses and queries are allowed to contain the attribute."""
+        """Whether the attribute can occur in responses and queries."""
         return not self.private and self.type != "password"
 
     @property
@@ -142,7 +142,9 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """Whether this side of a relation is computed from the other side, which stores it."""
+        """Whether the attribute is the side of a relation that is computed from the other side, which is
+        stored.
+        """
         return self.mapped_by is not None
 
     @property
@@ -152,8 +154,8 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """Whether this is the stored side of a morph relation, where targets are stored with their content
-        types.
+        """Whether the attribute is the stored side of a morph relation, which stores each target with its
+        content type.
         """
         return self.relation in POLYMORPHIC
 
@@ -183,9 +185,9 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 class ContentRule:
     """A rule in a schema's `options.rules`, which `bifolio check` applies.
 
-    - `path` leads to the value, such as `("seo", "metaTitle")`.
-    - `limits` is an attribute whose options are the limits that the rule sets.
-    - `message` replaces the usual messages, unless it is "".
+    - `path`: leads to the value, as in `("seo", "metaTitle")`.
+    - `limits`: an attribute whose options are the limits that the rule sets.
+    - `message`: replaces the usual messages, unless it is "".
     """
 
     path: tuple[str, ...]
@@ -206,7 +208,7 @@ class DraftKey:
 class Type:
     """A content type or component.
 
-    Documents and components are rows: tuples of values in the order of `columns` (spec.md 2.2).
+    Its documents or components are rows: tuples of values in the order of `columns` (spec.md 2.2).
     """
 
     uid: str
@@ -244,7 +246,9 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names of the fields, except ids, in responses to requests without the parameter `fields`."""
+        """The names of the fields, apart from ids, that responses contain if the request has no parameter
+        `fields`.
+        """
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
@@ -288,7 +292,7 @@ class Schema:
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """The content types by NAME in `/api/NAME`."""
+        """The content types, by the name in the path of their endpoint (NAME in `/api/NAME`)."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
@@ -309,8 +313,8 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each uid, the attributes that refer to documents or media files, each with its index in a
-        stored row.
+        """For each uid, the attributes that refer to documents or media files, directly or in components.
+        Each attribute comes with its index in a stored row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -330,7 +334,9 @@ class Schema:
 
     @cached_property
     def with_prose(self) -> Mapping[str, tuple[str, ...]]:
-        """For each uid, the names of the attributes with Markdown or `blocks`, directly or in components."""
+        """For each uid, the names of the attributes that contain Markdown or `blocks`, directly or in
+        components.
+        """
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -425,7 +431,9 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # The cache saves 0.15 of the 0.74 ms that `GET /overview` takes.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """Return the name of the attribute that serves as the title of a document, or None."""
+    """Return the name of the attribute that serves as a document's title, or None if there is no suitable
+    attribute.
+    """
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
@@ -476,9 +484,9 @@ def document_tag(uid: str, document_id: str) -> str:
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Return the value of the header with the given cache tags and SITE_TAG.
+    """Return the value of the header for cache tags, which contains `tags` and SITE_TAG.
 
-    If that is longer than 4 kB, the tags of documents are replaced with those of their content types.
+    If that is longer than 4 kB, documents' tags are replaced with the tags of their content types.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -52,7 +52,9 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return a message ("must match …") if a string does not match a regular expression, or else ""."""
+    """Return a message such as "must match …" if `text` does not match `pattern` or matching takes too long.
+    Otherwise, return "".
+    """
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -75,7 +77,9 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    r"""Translate a JavaScript regular expression to Python. Raises regex.error for unsupported syntax."""
+    r"""Translate a JavaScript regular expression to Python's syntax. Raises regex.error for unsupported
+    syntax.
+    """
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
@@ -116,7 +120,7 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
 
 
 def _escape(token: str) -> str:
-    """Translate an escape sequence. A letter without a special meaning loses its backslash."""
+    """Translate an escape sequence. The backslash is removed from a letter without a special meaning."""
     if not token.startswith("\\"):
         return token
     letter = token[1]
@@ -142,9 +146,10 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def portable(pattern: str) -> str | None:
-    r"""Convert a regular expression to one for JavaScript's flag `u`, or return None.
+    r"""Convert a regular expression so that it can be used with JavaScript's flag `u`. Return None if that is
+    impossible.
 
-    The result matches at least the same strings as the original.
+    The result matches all strings that the original matches, and possibly more.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):

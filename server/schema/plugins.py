@@ -1,4 +1,6 @@
-"""Content types of Strapi's plugins, with the same schemas as in Strapi, for code generators only."""
+"""Content types of Strapi's plugins, with the same schemas as in Strapi. They are used only by code
+generators.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,8 +32,9 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return the schema of a content type that Strapi's content-type builder hides. `names` are its display
-    name, singular name and plural name.
+    """Return the schema of a content type that Strapi's content-type builder hides.
+
+    `names` contains the type's display name, singular name and plural name.
     """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {

@@ -1,4 +1,4 @@
-"""Rules in schemas (`options.rules`): limits for values, applied only by `bifolio check`, not by writes."""
+"""Rules in schemas (`options.rules`): limits on values, which `bifolio check` applies but writes don't."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,9 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key of a rule: the type of its value, that type's name in messages, and its meaning."""
+    """A key that a rule can contain. `type` is the type of its value, `words` describes that type in
+    messages, and `sentence` explains the key.
+    """
 
     name: str
     type: type | tuple[type, ...]
@@ -45,7 +47,7 @@ _LIMITS = ("required", "minLength", "maxLength", "min", "max", "regex", "enum")
 
 
 def read_rules(file: ConfigFile) -> tuple[ContentRule, ...]:
-    """Read the rules in a schema. Raises SetupError."""
+    """Return the rules in a schema file. Raises SetupError."""
     rules = (file.get("options") or {}).get("rules")
     if rules is None:
         return ()

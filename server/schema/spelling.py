@@ -26,7 +26,7 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return `did you mean "title"?`, or "" if no known word is similar.
+    """Return `did you mean "title"?` with the most similar known word, or "" if no known word is similar.
 
     `likeness` is the minimum similarity, from 0 to 1 (identical).
     """
@@ -34,18 +34,22 @@ def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY
 
 
 class Suggestions:
-    """Suggestions with a limit on the total processor time, for reports with thousands of unknown words."""
+    """Suggestions for mistyped words, with a limit on their total processor time, for reports with thousands
+    of unknown words.
+    """
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return `did you mean "title"?`, or "" if there is no similar word or no time left."""
+        """Return `did you mean "title"?` with the most similar known word, or "" if no known word is similar
+        or there is no time left.
+        """
         near = self.nearest(word, known, likeness)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return the most similar word, or "" as in `of`."""
+        """Return the most similar known word, or "" if no known word is similar or there is no time left."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -55,7 +59,9 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word, or "" if none is similar enough or time has run out."""
+    """Return the most similar known word, or "" if none is similar enough or the processor time exceeds
+    `until`.
+    """
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best, counts = (likeness, ""), list(Counter(word).items())
@@ -72,8 +78,9 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str, least: float) -> float:
-    """Return an upper limit for the result of `SequenceMatcher.ratio`, which is slow, from how often each
-    character occurs in a word and in `other`. If the lengths are too different for `least`, do not count.
+    """Return an upper limit for the result of `SequenceMatcher.ratio`, which is slow. The limit is based on
+    how often each character occurs in both words. If the words' lengths alone rule out a similarity of
+    `least`, return 0.
 
     `SequenceMatcher.quick_ratio` computes the same limit, but is three times as slow.
     """
@@ -95,7 +102,9 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Remove the common start of two words, up to the last separator in it, such as a dot."""
+    """Return both words without the start that they share. Only the part up to its last separator, such as a
+    dot, is removed.
+    """
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -107,14 +116,17 @@ def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class KnownWords:
-    """Index of known words that corrects a mistyped word in constant time."""
+    """Index of known words that can correct a mistyped word in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped word stands for, or None if there are no candidates or more
-        than one. A candidate can differ in case, accents, separators, or the order of two adjacent letters.
+        """Return the known word that a mistyped word stands for, or None unless there is exactly one
+        candidate.
+
+        A candidate differs from the mistyped word only in case, accents and separators, or in the order of
+        two adjacent letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -134,7 +146,7 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """Return a word in lower case without accents, with a dash for each separator."""
+    """Return a word in lower case, without accents, and with a dash for each group of separators."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
@@ -179,7 +191,7 @@ def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each mistyped key in a schema file."""
+    """Yield a warning for each mistyped key in the schema files of `types`."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
@@ -221,7 +233,9 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, attribute type or relation in a schema, and the allowed words."""
+    """Yield the path of each unknown kind, attribute type or relation in a schema, and the words that are
+    allowed there.
+    """
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

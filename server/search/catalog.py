@@ -1,4 +1,4 @@
-"""Catalog of the searchable document versions, by their key in the search index."""
+"""Catalog of the searchable document versions, by their keys in the search index."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The versions of one content type and locale that are found by requests for the same statuses
+    """Identifies the versions in one content type and locale that are found by requests for any of `statuses`
     (`published`, `draft`).
     """
 
@@ -31,7 +31,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A searchable version of a document, and the version's group."""
+    """A searchable document version, and the group to which it belongs."""
 
     document: Document
     group: Group
@@ -39,7 +39,7 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions of one content type in one locale, and the drafts that differ from them."""
+    """The published versions of one content type in one locale, and the drafts that have files of their own."""
 
     lists: tuple[object, object]
     published: dict[str, Document]
@@ -50,7 +50,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions, reusing the unchanged parts of an earlier catalog."""
+    """Return all searchable versions. Unchanged parts of the earlier catalog `before` are reused."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -88,7 +88,9 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return new and changed versions by key in the search index, and None for removed ones."""
+    """Return the new and changed versions, by their keys in the search index. The key of each removed version
+    maps to None.
+    """
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

@@ -39,9 +39,10 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search without the index. Return the matching versions, best first, and match counts by group.
+    """Search without the index. Return the matching versions in the groups that `wanted` accepts, best first,
+    and the number of matches in every group.
 
-    If no version contains most of the words, versions with any of them match.
+    If no version contains most of the words, versions that contain any of them match.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -90,7 +91,9 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document, given its folded texts, or 0 if it does not match."""
+        """Return the score of a document, or 0 if it does not match. `folded` contains the document's texts,
+        each with its folded form.
+        """
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -128,8 +131,9 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: the status that the request asks for, by uid of each visible type.
-    - `types`, `locale`: filters for the results. Each facet ignores its own filter.
+    - `statuses`: the status that the request asks for, by the uid of each visible type.
+    - `types`, `locale`: filters for the results. Counts by type ignore the filter `types`, and counts by
+      locale ignore `locale`.
     """
 
     statuses: Mapping[str, str]
@@ -153,8 +157,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores, match counts by group, and a spelling suggestion. `status` is None if
-    there is no index.
+    """A page of results with their scores, the number of matches in each group, and a spelling suggestion.
+
+    `status` is None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -165,8 +170,8 @@ class Results:
 
 
 class Search:
-    """Search engine for the documents in one site. Each process has one instance, which runs one search at a
-    time.
+    """Search engine for the documents in one site. Each process has one instance, which runs one search in
+    the index at a time.
     """
 
     def __init__(self, root: Path) -> None:
@@ -190,10 +195,10 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with index `start`.
+        """Return at most `limit` results, beginning with the result at index `start`.
 
-        If `current` is False, scans all documents. Raises LimitError, and BusyError if too many searches are
-        waiting.
+        If `current` is False, all documents are scanned. Raises LimitError, and BusyError if too many
+        searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
@@ -216,7 +221,9 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return None if it can't be used or is out of date."""
+        """Search with the index. Return the hits, a spelling suggestion or None, and the index's status.
+        Return None if the index can't be used or is out of date.
+        """
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -258,7 +265,9 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the index, or None if the index was built for a different shape or version."""
+        """Return a reader for the index, or None if the index was built for a different version or for a
+        shape other than `wanted`.
+        """
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -340,8 +349,8 @@ def total(found: Results, scope: Scope) -> int:
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type (uid) and by locale, including types and locales that are not
-    selected.
+    """Count the matches by content type (uid) and by locale. Types and locales that are not selected are
+    counted, too.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

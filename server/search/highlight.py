@@ -1,4 +1,4 @@
-"""Highlighting of search results: selects fragments of texts and marks the matching words in them."""
+"""Highlighting of search results: selects text fragments and marks the matching words in them."""
 
 from collections.abc import Iterator
 
@@ -22,8 +22,8 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The steps that remain for highlighting in one response. Used steps are also charged to the request's
-    budget.
+    """The number of steps that remain for highlighting in one response. Steps are also charged to the
+    request's budget.
     """
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
@@ -38,7 +38,9 @@ class Effort:
 
 
 class Finder:
-    """Finder for the words of a search in texts in one language. It stops when `effort` has no steps left."""
+    """Finder of words that match a search, for texts in one language. It stops when `effort` has no steps
+    left.
+    """
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -73,7 +75,7 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. Some may be missing if the finder runs out of steps."""
+    """Return the best fragments for each attribute. Fragments can be missing if the finder runs out of steps."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -97,7 +99,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, one per language, which share a limit on steps."""
+    """The finders for one response, one for each language. All of them share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
@@ -128,7 +130,9 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return at most MAX_FRAGMENT_CHARS characters of the text around the first matching word."""
+    """Return about MAX_FRAGMENT_CHARS characters of the text, around the first matching word. `spans` are the
+    positions of the matching words.
+    """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

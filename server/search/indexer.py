@@ -1,4 +1,4 @@
-"""Process that writes the search index with low priority. Run as `python -m server.search.indexer FOLDER`."""
+"""Process that writes the search index, with low priority. Run as `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index in a folder. The process accepts its methods `begin`, `take` and `commit`
+    """Writer for the search index in a folder. The process accepts the methods `begin`, `take` and `commit`
     as commands.
     """
 
@@ -49,15 +49,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions in a site. If `shape` is new, the index is not used for searches
-        until it is complete.
+        """Prepare to receive all versions in a site. If `shape` is new, searches don't use the index until it
+        is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Add or remove versions. Return how many of them changed the index."""
+        """Add versions to the index, or remove them. Return how many of them changed the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -76,7 +76,9 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number of an attribute in the index. A new attribute gets the next free number."""
+        """Return the number that stands for an attribute in the index. A new attribute gets the next unused
+        number.
+        """
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
@@ -129,7 +131,9 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the command's errors, or OSError if the index has been deleted."""
+    """Execute a command, and return its result. Raises the command's errors, or OSError if the index has been
+    deleted.
+    """
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

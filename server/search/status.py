@@ -1,4 +1,4 @@
-"""Status of the search index, in a small file that all processes can read."""
+"""Status of the search index, stored in a small file that all processes can read."""
 
 import json
 import os
@@ -16,13 +16,13 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: the version of the index format and of whoosh.
+    - `version`: the versions of the index format and of whoosh.
     - `build`: a random name for this index, which changes when the index is rebuilt.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
-    - `numbers`: the number of each attribute in the index.
-    - `documents`, `total`, `pending`: the number of versions that are indexed, that exist, and that have
+    - `numbers`: the number that stands for each attribute in the index.
+    - `documents`, `total`, `pending`: how many versions are indexed, how many exist, and how many have
       changed but are not indexed yet.
-    - `commits`: how often changes were made visible to readers.
+    - `commits`: how many times changes were made visible to readers.
     """
 
     version: str

@@ -45,7 +45,9 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Detect changes or index a batch, if this process holds the lock. Return the pause in seconds."""
+        """If this process holds the lock, detect changes or index a batch. Return the pause until the next
+        run, in seconds.
+        """
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._wait()
@@ -130,7 +132,9 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause in seconds, given the duration of the last check."""
+        """Return the pause until the next step, in seconds. `looking` is how long the last check for changes
+        took.
+        """
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -143,7 +147,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Determine what has changed in the site since the last check."""
+        """Determine which versions have changed since the last check, and add them to `todo`."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state

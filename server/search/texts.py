@@ -1,4 +1,4 @@
-"""The searchable texts in a document, each with its attribute and weight."""
+"""The searchable texts in a document, each with its attribute and its weight."""
 
 import html
 import re
@@ -45,7 +45,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of Markdown text, without markup and line breaks."""
+    """Return the paragraphs of a Markdown text, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -104,7 +104,9 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value of an attribute. `kind` is the value's own type, even inside a component."""
+    """A searchable value, and the document's attribute that contains it. `kind` is the type of the value
+    itself, even if the value is inside a component.
+    """
 
     attribute: str
     weight: float
@@ -118,7 +120,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version for the indexer. If `texts` is None, the version is removed from the index."""
+    """A version to index or, if `texts` is None, to remove from the index."""
 
     key: str
     group: str = ""
@@ -176,8 +178,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index with a different digest is
-    not used.
+    """Return a digest of the site's locales and searchable attributes. An index that was built for a
+    different digest is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

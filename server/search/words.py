@@ -44,7 +44,7 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words whose folded form starts with one of the given letters."""
+    """Return a pattern for words whose folded form starts with one of the letters in `starts`."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -53,7 +53,9 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of the 25 ms that a search takes.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Map each folded letter to all letters that fold to it, for alphabets with upper case or accents."""
+    """Map each folded letter to all letters that fold to it, in alphabets that have upper-case or accented
+    letters.
+    """
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():
@@ -67,7 +69,7 @@ def split(text: str) -> list[str]:
 
 
 def fold(word: str) -> str:
-    """Return a word in lower case and without accents."""
+    """Return a word in lower case, without accents."""
     word = word[:MAX_WORD_CHARS]
     if word.isascii():
         return word.lower()

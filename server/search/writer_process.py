@@ -1,4 +1,4 @@
-"""Client for the process that writes the search index (`indexer`)."""
+"""Client for the process that writes the search index (`server.search.indexer`)."""
 
 import os
 import pickle
@@ -16,11 +16,11 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):
-    """The search index must be rebuilt, because it can't be read or was replaced with a different one."""
+    """The search index must be rebuilt, because it can't be read or a different index has replaced it."""
 
 
 class WriterProcess:
-    """The process that writes the search index. After `end`, the next `call` starts it again."""
+    """The process that writes the search index. After `end`, the next `call` starts a new process."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -58,8 +58,8 @@ class WriterProcess:
 
 
 class _Child:
-    """One run of the writer process, which inherits the lock, so that no other process can write until it has
-    ended.
+    """One run of the writer process. It inherits the lock, so that no other process can write to the index
+    until this one has ended.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -87,7 +87,7 @@ class _Child:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the process fails or
+        """Send a command and return the response. Raises ChildProcessError if the process reports an error or
         has ended.
         """
         assert self._process.stdin is not None

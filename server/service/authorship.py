@@ -1,5 +1,5 @@
-"""Authorship of writes by commands. Commands have full access, and commit as the user who is configured in
-git.
+"""Authorship of writes made by commands. Commands have full access, and commit as the user who is configured
+in git.
 """
 
 from server.auth.permissions import Actor
@@ -12,8 +12,8 @@ COMMAND = Actor("command", everything=True)  # the name that trailers of commit 
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command. If no user is configured in git, the author is the setting
-    `git.committer`.
+    """Return the `Writes` for a command. If no user is configured in git, commits are attributed to the
+    setting `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

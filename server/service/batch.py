@@ -1,4 +1,6 @@
-"""Parser for batches, in which operations can refer to documents that earlier ones wrote (docs/batch.md)."""
+"""Parser for batches, in which an operation can refer to documents that earlier operations wrote
+(docs/batch.md).
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,8 +25,8 @@ class BatchReader:
     """Parser for the operations in a batch.
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
-    - `singles`: new document ids, by uid of single types without a document.
-    - `room`: how many characters of ids can still replace references.
+    - `singles`: new document ids, by the uids of single types that have no document yet.
+    - `room`: how many more characters of document ids can be substituted for references.
     """
 
     caller: Caller
@@ -33,10 +35,10 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations.
+        """Return the parsed operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
-        failed.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
+        operation that failed.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -67,7 +69,9 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Replace references such as `{{0.documentId}}`, at any depth, with document ids."""
+        """Return `value` with references such as `{{0.documentId}}`, at any depth, replaced with document
+        ids.
+        """
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):

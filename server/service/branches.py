@@ -20,7 +20,9 @@ HEAD = "HEAD"  # as `origin`: the commit that is checked out
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents that were changed on a branch since the commit `fork`. `head` is its latest commit."""
+    """The documents that were changed on a branch since the commit `fork`. `head` is the branch's latest
+    commit.
+    """
 
     fork: str
     head: str
@@ -51,8 +53,10 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch that starts at a commit, tag, branch or time. Requires `history.read`, unless that
-        commit is the latest one on a branch. Raises ValidationError, and ConflictError if the branch exists.
+        """Create a branch that starts at `origin`: a commit, tag, branch or time. Requires the permission
+        `history.read`, unless `origin` is a branch or HEAD.
+
+        Raises ValidationError, and ConflictError if the branch `name` already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -67,13 +71,16 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
+        """Delete a branch, even if it has not been merged.
+
+        Raises NotFoundError, and ConflictError if the branch is checked out.
+        """
         self.permit(caller, "delete")
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents changed on the branch that the caller is allowed to read. Raises
-        NotFoundError.
+        """Return the documents that were changed on the branch `name`, omitting those that the caller is not
+        allowed to read. Raises NotFoundError.
         """
         self.permit(caller, "find")
         caller.budget.take_turn()
@@ -86,7 +93,7 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge branch `name` into branch `into`, or into the served branch.
+        """Merge the branch `name` into the branch `into`, or into the served branch if `into` is "".
 
         Raises UnmergedError if conflicts remain, and the errors of `Merger.merge`.
         """
@@ -100,7 +107,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the content type and resolved values of each document in a resolution."""
+    """Yield the content type and the resolved values of each document for which `resolution` contains values."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

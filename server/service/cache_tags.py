@@ -1,4 +1,6 @@
-"""Cache tags for responses. Changing a document invalidates the tags for its content type and its id."""
+"""Cache tags for responses. A change to a document invalidates the responses that are tagged with its content
+type or its id.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -22,7 +24,9 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags of types, except components and users, which have none."""
+    """Yield the cache tags of the types in `uids`. Components and user accounts have no cache tags, so they
+    are skipped.
+    """
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -30,7 +34,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the cache tags of a response that contains one document."""
+    """Return the cache tags for a response that contains one document."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -39,7 +43,9 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the cache tag of a media file, or of the original picture if `key` is a resized variant."""
+    """Return the cache tags for the media file `key`, or for the original picture if `key` is a resized
+    variant.
+    """
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -48,7 +54,7 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collects the cache tags of a document and of everything that is populated in it."""
+    """Collector of the cache tags for a document and for everything that is populated in it."""
 
     view: View
     tags: set[str] = field(default_factory=set)

@@ -40,8 +40,8 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of changed documents and files that are visible, as written in trailers (such as
-    `article/ID`).
+    """Return the names of the visible documents and media files that a commit changed, as written in trailers
+    of commit messages (such as `article/ID`).
     """
     names = set()
     for change in commit.changes:

@@ -37,7 +37,9 @@ ACCOUNT_SUBJECTS = {"auth", "user"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the caller's identity, permissions and visible content types as JSON."""
+    """Return the site's name and locales, and the caller's identity, permissions and visible content types,
+    as JSON.
+    """
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -64,7 +66,9 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the past commit that the server serves (`--at`), or None if it serves the current files."""
+    """Return the past commit that the server serves because of `--at`, or None if it serves the current
+    files.
+    """
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -120,8 +124,9 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Describe the attributes that are visible to the caller, including private attributes of types in
-    `writable_uids`.
+    """Return `described` with only those attributes that the actor is allowed to see.
+
+    Private attributes are included only if the type is in `writable_uids`.
     """
     visible = {
         name: raw
@@ -143,7 +148,7 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return all components that content types contain at any depth, sorted by uid."""
+    """Return all components that `types` contain at any depth, sorted by uid."""
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

@@ -1,4 +1,4 @@
-"""A write to one document: checks permissions and parses the operation."""
+"""A write to one document: checks permissions and parses the requested operation."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class Operation:
     """A request to write one document.
 
     - `if_match`: the entity tag of the version that the client has read.
-    - `merge`: merge with newer changes instead of rejecting the update.
+    - `merge`: whether to merge the update with newer changes instead of rejecting it.
     """
 
     type: Type
@@ -77,7 +77,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed and permitted write. `query` determines the response; it is None for a deletion."""
+    """A parsed write that the caller is allowed to make. `query` selects what the response contains, and is
+    None for a deletion.
+    """
 
     operation: Operation
     reader: Reader
@@ -86,13 +88,16 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return a list with the key of the document, given the id that the write returned."""
+        """Return a list that contains the document's key. `written` is the document id that the write
+        returned.
+        """
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version. Raises NotFoundError if the document has been deleted since.
+        """Render the version that was written, or nothing for a deletion. A draft that the actor is not
+        allowed to read gets no entity tag.
 
-        Drafts that the actor is not allowed to read get no entity tag.
+        Raises NotFoundError if the document has been deleted since.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -125,7 +130,7 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation into a write. Call `permit` first. Raises ValidationError."""
+    """Parse an operation that `permit` has already accepted. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -149,7 +154,7 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the values inside JSON strings to the budget. Raises LimitError."""
+    """Charge the budget for the values in strings that contain JSON. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
@@ -216,7 +221,9 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the named attributes of a version, with the relations and media that the actor can see."""
+    """Render the named attributes of a version, with the related documents and media files that the actor is
+    allowed to see.
+    """
     # The cache for fragments starts empty, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
@@ -245,7 +252,9 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the `populate` parameter for an attribute, including components at every depth."""
+    """Return the value of the `populate` parameter that populates an attribute, including components at every
+    depth.
+    """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

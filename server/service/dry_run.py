@@ -1,4 +1,4 @@
-"""The changes to files that a dry run reports, as unified diffs."""
+"""The changes to files that a dry run reports, in the form of unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to a file: the action ("create", "update" or "delete") and the lines of a unified diff."""
+    """A change to a file. `action` is "create", "update" or "delete", and `lines` are the lines of a unified
+    diff.
+    """
 
     path: str
     action: str
@@ -25,7 +27,11 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changes to files whose source is visible to the caller, sorted by path. Raises LimitError."""
+    """Yield the file changes that `writes` would make, sorted by path. Files whose source the caller is not
+    allowed to see are omitted.
+
+    Raises LimitError.
+    """
     layout = Layout(caller.state.schema, caller.state.settings)
     for write in sorted(writes, key=lambda write: write.path):
         claim = layout.claim(write.path)

@@ -1,4 +1,4 @@
-"""Validation of forms with account data, such as the sign-in form: JSON objects of strings."""
+"""Validation of account forms, such as the sign-in form. A form is a JSON object whose values are strings."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,9 +14,9 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the values of a form's fields, given their minimum lengths.
+    """Return the values of the fields in `min_lengths`, which contains each field's minimum length.
 
-    Raises one ValidationError for all mistakes.
+    Raises a single ValidationError that lists all mistakes.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -46,7 +46,9 @@ def refuse_others(body: object, fields: Mapping[str, int]) -> None:
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field for an error's details. `value` is UNSAID if the field is missing."""
+    """Return the mistakes in one field, in the form in which errors list them. `value` is UNSAID if the field
+    is missing.
+    """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
@@ -56,7 +58,8 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one mistake for an error's details, quoting the value unless it is a secret.
+    """Return one mistake in a field, in the form in which errors list it. The value is quoted unless it is a
+    secret.
 
     `inside` is the path to the mistake within the field's value.
     """

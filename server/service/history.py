@@ -1,4 +1,6 @@
-"""The history of documents: versions, their differences, the origin of each value, and restoring."""
+"""The history of documents: compares and restores versions, and finds the version in which each value
+originated.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +36,8 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` select a locale and status. `others` are further schemas whose private attributes must also stay
-    hidden.
+    The query parameters in `params` select a locale and a status. `others` contains further schemas whose
+    private attributes must also stay hidden.
     """
 
     caller: Caller
@@ -59,8 +61,8 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions with this locale and status. `status`
-        overrides the query parameter.
+        """Return the selected locale and status, and the versions that have both. `status` overrides the
+        query parameter.
 
         Raises ForbiddenError and ValidationError.
         """
@@ -74,9 +76,10 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or None. If `commit` is "", return the current content.
+        """Return the document's content at a commit, or its current content if `commit` is "". Return None if
+        it does not exist.
 
-        Without a draft, returns the published version instead. Raises the errors of `of_one_file`.
+        If there is no draft, the published version is returned instead. Raises the errors of `of_one_file`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -91,7 +94,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
+    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     type: Type
     document_id: str
@@ -102,9 +105,11 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document, and the versions' commits. A commit is "" for the
-    current files, or if there is no earlier version. `unread` contains, for each version, the keys in its
-    file that the current schema does not define.
+    """The differences between two versions of a document.
+
+    - `since`, `to`: the commits of the two versions. A commit is "" for the current files, or if there is no
+      earlier version.
+    - `unread`: for each version, the keys in its file that the current schema does not define.
     """
 
     differences: Mapping[str, Difference]
@@ -117,7 +122,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version that each attribute's value comes from, and all versions that were examined."""
+    """The version in which each attribute's value originated, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -136,7 +141,7 @@ class Histories:
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
         """Return the commits that changed documents, newest first, each with the changed documents that the
-        caller can see.
+        caller is allowed to see.
 
         Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
@@ -180,7 +185,9 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a content type and its deleted documents. Raises the same errors as `of`."""
+        """Return the content type with this API id, and its deleted documents. Raises the same errors as
+        `of`.
+        """
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -203,10 +210,10 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare two versions of a document, at commits, tags, branches or times.
+        """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        By default, compares the version before the last change with the current one. `since_status` is the
-        status of the first version. Raises ForbiddenError and ValidationError.
+        By default, compares the version before the last change with the current version. `since_status` is
+        the status of the older version. Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -226,7 +233,9 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute's value or line of text comes from. Raises LimitError."""
+        """Find the version in which each attribute's value, or each line of its text, originated. Raises
+        LimitError.
+        """
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -258,9 +267,9 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore the attributes in `fields` from a commit, tag, branch or time.
+        """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document did not exist then, and the errors of `Writes.write`.
+        Raises NotFoundError if the document had no such version then, and the errors of `Writes.write`.
         """
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
@@ -282,8 +291,8 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit, or None if there was none or that commit's schema hides
-        it.
+        """Return the document's content at a commit. Return None if it had none, or if the schema at that
+        commit hides the content from the caller.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -302,9 +311,10 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit, or None without a commit.
+        """Return the schema at a commit, or None if `commit` is "".
 
-        Raises ConflictError if the schema is invalid, unless the commit is on the caller's branch.
+        If the schema is invalid, returns None if the commit is on the caller's branch, and raises
+        ConflictError otherwise.
         """
         if not commit:
             return None
@@ -320,7 +330,9 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before a document's last change, or "" if that change created it."""
+        """Return the commit before the document's last change (up to the commit `to`), or "" if that change
+        created the document.
+        """
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
@@ -336,7 +348,9 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed and that the caller is allowed to find."""
+    """Yield the document versions that a commit changed and that the caller is allowed to find. `type_` is a
+    content type to filter by, or "".
+    """
     for each in commit.changes:
         change = changes.change(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -353,7 +367,7 @@ def _documents_of(
 def _drafts_of(caller: Caller, type_: Type) -> bool:
     """Return whether the caller is allowed to see a content type's drafts in the history.
 
-    Raises ForbiddenError if they must stay hidden but the history can't tell drafts from published versions.
+    Raises ForbiddenError if drafts must stay hidden but the history can't tell them from published versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
@@ -362,7 +376,9 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the current schema doesn't define, except hidden ones."""
+    """Return the keys in a version's file that the current schema doesn't define, except those that are
+    hidden from the caller.
+    """
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

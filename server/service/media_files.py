@@ -1,4 +1,4 @@
-"""Contents of indexed media files, either current or at a commit (docs/media.md)."""
+"""Contents of indexed media files, either now or at a past commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -20,7 +20,9 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file, to be closed by the caller. `digest` is a hash, or "" if it isn't known."""
+    """An open media file, which the caller must close. `digest` is a hash of the content, or "" if it isn't
+    known.
+    """
 
     file: IO[bytes]
     name: str
@@ -31,22 +33,22 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to a site's media files on disk, in a bucket, or in earlier commits."""
+    """Access to a site's media files, which are on disk, in a bucket, or in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the parameter `at` read the files of this commit ("" means the
-        current files).
+        """Return whether a request without the parameter `at` reads the media files at this commit. The
+        commit "" stands for the current files.
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key, either current or at a commit, or its URL if it is in a public
-        bucket.
+        """Return the media file with this key as it was at a commit, or as it is now if `commit` is "". If
+        the file is in a public bucket, return its URL instead.
 
         Raises NotFoundError, and the errors of the bucket.
         """
@@ -75,7 +77,9 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file as it was at a commit, or None if it has not changed since."""
+        """Return the media file as it was at a commit, or None if it has not changed since. Raises
+        NotFoundError.
+        """
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

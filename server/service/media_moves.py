@@ -1,4 +1,4 @@
-"""Moving media files between disk and bucket in batches, each of which is saved by one write."""
+"""Moves media files between the disk and the bucket, in batches. Each batch is saved in one write."""
 
 import os
 import tempfile
@@ -39,8 +39,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """How many files and bytes were moved, which paths were not (`left`, with the reasons), and the last
-    commit.
+    """The numbers of files and bytes that were moved, and the last commit.
+
+    `left` contains the path of each file that was not moved, with the reason.
     """
 
     files: int
@@ -65,8 +66,8 @@ def is_on_disk(site: Site, document: Document) -> bool:
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager: download an object into a temporary file and yield its path. Raises BucketError and
-    OSError.
+    """Context manager that downloads an object into a temporary file and yields the file's path. Raises
+    BucketError and OSError.
     """
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
@@ -86,8 +87,8 @@ class _Fetched:
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of a
-    write.
+    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of
+    `Writes.make`.
     """
     site = writes.site
     pending = [
@@ -117,8 +118,8 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Put downloaded files into content/uploads/ and remove the bucket from their descriptions. Return how
-    many were moved.
+    """Put downloaded files into content/uploads/, and remove the bucket from the files' descriptions. Return
+    the number of files moved.
     """
     count = 0
     for fetched_file in batch:
@@ -140,7 +141,9 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file uploaded to the bucket. `found` is the signature of the local file, or None if there is none."""
+    """A file that was uploaded to the bucket. `found` is the signature of the local file, or None if there is
+    none.
+    """
 
     document: Document
     stored: StoredFile
@@ -149,7 +152,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files uploaded to the bucket. If `keep` is set, they are also kept on disk."""
+    """Files that were uploaded to the bucket. If `keep` is set, the local files are kept."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -158,9 +161,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files and resized variants to the bucket. Unless `keep` is set, delete local files.
+    """Upload all media files and their resized variants to the bucket. Unless `keep` is set, delete the local
+    files.
 
-    Raises BucketError, and the errors of a write.
+    Raises BucketError, and the errors of `Writes.make`.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -225,8 +229,8 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add the bucket to the files' descriptions, and delete the files unless `keep` is set. Return how many
-    were moved.
+    """Add the bucket to the files' descriptions, and delete the local files unless `keep` is set. Return the
+    number of files moved.
     """
     count = 0
     for sent_file in batch.files:

@@ -1,4 +1,4 @@
-"""Migrations of a site: planning and applying them, and finding documents that still need one
+"""Migrations of a site: plans and applies them, and finds documents that have not been migrated yet
 (docs/migrate.md).
 """
 
@@ -28,7 +28,7 @@ class Preview:
     writes: Sequence[Write]
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff of all files, without line breaks."""
+        """Yield the lines of a unified diff of all files that the migration would write, without line breaks."""
         for write in sorted(self.writes, key=lambda each: each.path):
             old, new = (write.read or b"").decode(), (write.data or b"").decode()
             names = (
@@ -49,8 +49,8 @@ def write_migration(
     """In one write, apply a new migration, or bring all documents up to date with the migrations kept in the
     site.
 
-    Raises ConflictError if files have uncommitted changes, ValidationError if values would be lost, and the
-    errors of `Writes.make`.
+    Raises ConflictError if files have uncommitted changes (unless `uncommitted` is set), ValidationError if
+    values would be lost, and the errors of `Writes.make`.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.make(caller, prepare, request, message=message or partial(_message, request))

@@ -28,9 +28,9 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """Purpose for which a site is opened.
+    """The purpose for which a site is opened.
 
-    - READ: a write raises ReadOnlySiteError.
+    - READ: only reading. A write raises ReadOnlySiteError.
     - COMMAND: reading and writing, possibly while a server is running.
     - SERVER: reading and writing by forked workers.
     """
@@ -62,13 +62,13 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Records changes in the event log. All workers of a server share it."""
+        """The recorder of changes in the event log. All workers of a server share it."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """Notifies other machines about changes, once a worker has started it."""
+        """The sender of notices about changes to other machines, which works once a worker has started it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
@@ -78,7 +78,7 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def record_before_fork(self) -> None:
-        """Record the differences between all files and the event log, before workers are forked."""
+        """Before workers are forked, record in the event log the differences between it and the files."""
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()
@@ -92,7 +92,7 @@ class OpenSite:
             self.site.record()
 
     def _make_arbiter(self) -> Arbiter:
-        """Return the arbiter, which pushes writes to the git remote before they take effect."""
+        """Return the arbiter, which pushes each write to the git remote before the write takes effect."""
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
         # A command doesn't notify other machines, because it might be unable to connect to PostgreSQL. This
         # is safe: If two writes conflict, the git remote rejects one of them.
@@ -114,12 +114,13 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
+    """Open and load the site in the folder `root`. Raises SetupError if the site's settings or schemas are
+    invalid.
 
     - `report` is called after each write by this process.
     - `request_reload` is called after a schema change on a large site, to start new workers.
-    - `records`: whether to record events. By default, servers record them, and commands only if the log is a
-      file.
+    - `records`: whether to record events. By default, servers record events, and commands do so only if the
+      event log is a file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -133,4 +134,4 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Notify nobody about a command's changes, because other machines poll the git remote."""
+    """Do nothing. Other machines learn about a command's changes by polling the git remote."""

@@ -37,7 +37,7 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users, without permission checks. Methods raise ValidationError for
+    """Access to a site's users. Callers must check permissions first. Methods raise ValidationError for
     invalid input.
     """
 
@@ -50,8 +50,9 @@ class People:
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of matching users. Raises ForbiddenError if there is a filter but no permission
-        `user.find`.
+        """Return the number of matching users.
+
+        Raises ForbiddenError if the users are filtered and the caller lacks the permission `user.find`.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -68,7 +69,7 @@ class People:
             raise NotFoundError(NO_USER_MESSAGE)
 
     def create(self, body: object, params: Params) -> bytes:
-        """Create a user and return it as JSON."""
+        """Create a user. Return the user as JSON."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=True)
         user = self.users.create(
@@ -87,7 +88,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the user who sent the request, and return it as JSON.
+        """Update the user who sent the request. Return the user as JSON.
 
         Raises UnauthorizedError if the caller is not a user, and ApplicationError if the email address can't
         be changed.
@@ -99,7 +100,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user and return it as JSON. Raises NotFoundError."""
+        """Delete a user. Return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -132,7 +133,7 @@ def list_roles(reader: Reader) -> list[bytes]:
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role and its permissions as JSON. `key` is its number, name or documentId. Raises
+    """Return a role and its permissions as JSON. `key` is the role's number, name or documentId. Raises
     NotFoundError.
     """
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
@@ -150,7 +151,9 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes their email address where addresses must be confirmed."""
+    """Raise ApplicationError if a user changes their email address on a site where email addresses must be
+    confirmed.
+    """
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -160,7 +163,7 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Parse a body in which users change their own account. Raises ValidationError."""
+    """Parse a request body with which a user changes their own account. Raises ValidationError."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -168,7 +171,9 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a request body into the columns of a user. Raises one ValidationError that lists all mistakes."""
+    """Parse a request body into values for the columns of a user. Raises one ValidationError that lists all
+    mistakes.
+    """
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -249,7 +254,9 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object with the number of its users, and the serialized members in `more`."""
+    """Return a role as a JSON object with the number of the role's users. `more` contains further serialized
+    members of the object.
+    """
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))

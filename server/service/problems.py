@@ -1,7 +1,7 @@
 """Problems in a served site that a caller is allowed to see or fix.
 
-Messages can quote hidden values and drafts, so callers see a problem only if they can see everything that its
-message could mention.
+A problem's message can quote hidden values and drafts. Callers therefore see the problem only if they are
+allowed to see everything that the message could mention.
 """
 
 import re
@@ -42,7 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and automatic fixability."""
+    """Filter for problems by content type, document, severity, and whether they can be fixed automatically."""
 
     type: str = ""
     document_id: str = ""
@@ -75,8 +75,10 @@ class ProblemFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems visible to the caller: `seen` are all in the selected content type and document, `found` those
-    that match all filters.
+    """Problems that are visible to the caller.
+
+    - `seen`: all problems in the selected content type and document.
+    - `found`: those that match the other filters, too.
     """
 
     check: Check
@@ -101,9 +103,10 @@ class Problems:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the visible problems that match a filter, waiting up to `wait_s` seconds for a new check.
+        """Return the visible problems that match a filter, after waiting up to `wait_s` seconds for a new
+        check.
 
-        Raises BusyError if no check has ever finished.
+        Raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -142,7 +145,9 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Split the requested fixes into possible ones, and rejected ones with the reasons."""
+    """Split the requested fixes into those that are possible and permitted, and those that are rejected, with
+    the reasons.
+    """
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -168,8 +173,9 @@ class ProblemViewer:
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. Raises ForbiddenError unless these actions on problems are
-        permitted.
+        """Return the viewer for a caller.
+
+        Raises ForbiddenError unless the caller has permission for all of the `actions` on problems.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
@@ -188,7 +194,9 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Remove advice that mentions hidden attributes. The advice for an unknown key is replaced."""
+        """Return `found` without advice that mentions hidden attributes. Advice about unknown keys and links
+        is replaced.
+        """
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -221,7 +229,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem and update the document."""
+        """Return whether the caller is allowed to see the problem that is fixed, and to update the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -252,8 +260,10 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether a problem at a path, and the targets of `dangling` relations, are visible to the
-        caller.
+        """Return whether a problem with the value at the path `names` is visible to the caller.
+
+        If `dangling` is set, all possible targets of the relation or media attribute at the path must be
+        visible, too.
         """
         if not names:
             return True

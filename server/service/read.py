@@ -1,4 +1,4 @@
-"""Reading documents, for HTTP requests and exports (spec.md 4.1, 4.2)."""
+"""Reading of documents, for HTTP requests and exports (spec.md 4.1, 4.2)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -27,9 +27,9 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """JSON body and entity tag of a read.
+    """The JSON body and entity tag of a response.
 
-    `users` is the version of the user index that the body depends on, or None. `cache_tags` is the value of
+    `users` is the version of the user index on which the body depends, or None. `cache_tags` is the value of
     the header for cache tags, or "".
     """
 
@@ -51,9 +51,9 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An actor with the state, response format and budget for one request.
+    """An actor, with the state, response format and budget for one request.
 
-    `branch` is None for the served branch, and `commit` is "" for the current state.
+    `branch` is None for the served branch. `commit` is the past commit to read, or "" for the current state.
     """
 
     state: State
@@ -69,7 +69,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reads documents of one content type for one actor. Without `users`, relations to users are empty."""
+    """Reader of documents in one content type, for one actor. Without `users`, relations to users are empty."""
 
     state: State
     type: Type
@@ -79,8 +79,8 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id, the document of a single type, or a page of a collection type's
-        documents.
+        """Render the document with this id. If `document_id` is None, render the document of a single type or
+        a page of a collection type's documents.
 
         Raises ForbiddenError, NotFoundError and ValidationError.
         """
@@ -128,7 +128,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document as the query specifies. Raises NotFoundError if it is None."""
+        """Render one document as the query specifies. Raises NotFoundError if `document` is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -150,7 +150,9 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the cache key for documents rendered for this query, or None if nothing is populated."""
+        """Return the key under which documents rendered for this query are cached, or None if the query
+        populates nothing.
+        """
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -164,7 +166,7 @@ class Reader(NamedTuple):
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view in which the query is executed, including users if the query involves them."""
+        """Return the view on which to run the query. It includes users if the query refers to them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -172,7 +174,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users to whom documents can be related; empty if no relation leads to users."""
+        """Return the users to whom documents can be related, or NO_USERS if no relation can refer to users."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

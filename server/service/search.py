@@ -27,7 +27,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the scope that was searched.
+    """Run a search. Return the results as JSON, and the scope of the search.
 
     Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
@@ -86,7 +86,7 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return the value of a parameter as a positive integer, or `default` if it is missing. Raises
+    """Return the value of the parameter `param` as a positive integer, or `default` if it is missing. Raises
     ValidationError.
     """
     value = params.get(param)
@@ -98,7 +98,8 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the content types, status and locale of a request, limited to what the actor is allowed to see.
+    """Parse a request's content types, status and locale. Return the scope, limited to what the actor is
+    allowed to see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -119,9 +120,10 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert API ids (singular or plural), given as a list or separated by commas, to uids.
+    """Convert API ids (singular or plural) to uids. `value` is a list of API ids, or a string in which commas
+    separate them.
 
-    Hidden types raise the same ValidationError as unknown ones.
+    A hidden type raises the same ValidationError as an unknown type.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -231,8 +233,8 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Describe as JSON whether the index was used and, if `may_read_all` is set, how far indexing has
-    progressed.
+    """Return a JSON object that says whether the index was used and, if `may_read_all` is set, how far
+    indexing has progressed.
     """
     status, indexed = results.status, results.indexed
     if not may_read_all:

@@ -1,4 +1,4 @@
-"""Source files: viewing and replacing the text of a document version's file."""
+"""Source files: reads and replaces the text of a document version's file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -45,11 +45,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, with passwords masked.
+    """The text of a file, with its passwords masked.
 
-    - `version`: identifies the text, for `if_match`.
+    - `version`: identifies this text, so that a client can send it as `if_match`.
     - `other_keys`: the text of the keys that the content type does not define.
-    - `problem`: the syntax error, if any.
+    - `problem`: the syntax error in the text, or None.
     """
 
     text: str
@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text for the whole file (`text`), or for the keys that the content type does not define
+    """New text, either for the whole file (`text`) or for the keys that the content type does not define
     (`other_keys`).
     """
 
@@ -72,7 +72,8 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file of a document version. `document_id` is "" for a single type.
+    """Return the file of a document version. `document_id` is "" for a single type. If `to_write` is set,
+    also require permission to change the file.
 
     Raises ForbiddenError, NotFoundError, ValidationError, and ConflictError for a past commit.
     """
@@ -95,8 +96,8 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Read a file, with passwords masked. Raises NotFoundError, ConflictError, StorageError and
-    LimitError.
+    """Return the text of a file, with its passwords masked. Raises NotFoundError, ConflictError, StorageError
+    and LimitError.
     """
     document, type_ = file.document, file.type
     text = _read(site, document.path)
@@ -112,7 +113,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the document whose files the caller is allowed to see."""
+    """Yield the versions of the document, in all locales, whose files the caller is allowed to see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):

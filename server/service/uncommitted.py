@@ -1,4 +1,4 @@
-"""Uncommitted changes: listing changed files, showing the changes to a file, and committing files."""
+"""Uncommitted changes: lists changed files, shows the changes to a file, and commits files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,10 +33,9 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the commit `head`, each with the names of its changed attributes
-    (or None if it contains no document).
+    """One page of the files that differ from the commit `head`. `total` counts the files on all pages.
 
-    `total` counts the files on all pages.
+    Each file is followed by the names of its changed attributes, or by None if the file contains no document.
     """
 
     head: str
@@ -46,8 +45,10 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the commit `head`, as attributes (None if it contains no document) and as
-    the lines of a diff (None if it can't be shown).
+    """The changes to one file since the commit `head`.
+
+    `attributes` is None if the file contains no document. `lines` are the lines of a diff, or None if it
+    can't be shown.
     """
 
     head: str
@@ -77,7 +78,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return the uncommitted changes to one file.
+    """Return the uncommitted changes to the file at `path`.
 
     Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError if the path is invalid.
     """
@@ -113,7 +114,9 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that both the current and the committed schema let the caller see."""
+    """Return the changed files that the caller is allowed to see under both the current and the committed
+    schema.
+    """
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
@@ -134,8 +137,8 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a diff of the file with masked passwords, or None if it is too long or can't be decoded or
-    masked.
+    """Return the lines of a diff with masked passwords, or None if the file is too long, or can't be read,
+    decoded or masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"

@@ -17,10 +17,11 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write changed. Return the paths of those that the caller is allowed to see.
+    """Restore the files that an earlier write changed. Return the paths of those that the caller is allowed
+    to see. If `undo` is set, the caller can undo the restoration, too.
 
-    Raises ForbiddenError, NotFoundError, ConflictError if the files have changed since, and the errors of
-    `Writes.make`.
+    Raises ForbiddenError, NotFoundError, ConflictError if the files have been changed again, and the errors
+    of `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

@@ -1,5 +1,5 @@
-"""Permissions for undoing a write: the permissions for the write itself, and for everything that the undo
-changes.
+"""Permissions for undoing a write: the permissions that the write itself required, and those for everything
+that the undo changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,8 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller is no longer allowed to write, or to see what would be restored.
+    """Raise ForbiddenError if the caller is no longer allowed to make the write, or to see what would be
+    restored.
 
     Raises NotFoundError if this version of Bifolio can't undo the write.
     """
@@ -35,8 +36,10 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would create or delete documents without permission. Other changes to
-    documents are checked by `permit_write`.
+    """Raise ForbiddenError if undoing would create or delete documents that the caller is not allowed to
+    create or delete.
+
+    `permit_write` checks the permissions for other changes to documents.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -45,8 +48,8 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the kinds of write that undoing amounts to for a document, with the locales and statuses that
-    they affect.
+    """Yield each kind of write that undoing makes to a document, with the locales and statuses that it
+    affects.
     """
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
@@ -58,7 +61,9 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller is allowed to undo a write, given the permissions recorded for it."""
+    """Return whether the caller is allowed to undo a write. `permits` are the permissions that were recorded
+    for the write.
+    """
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)

@@ -1,4 +1,4 @@
-"""Plans for changes to a site that an editor carries out, because it has some of the files open."""
+"""Plans for changes to a site's files that an editor makes itself, because it has some of the files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes for an editor to make, by old path: each changed file's old and new text, and each renamed
-    file's new path.
+    """Changes for an editor to make. The old path of each file maps to its old and new text, or to its new
+    path if it is renamed.
     """
 
     texts: Mapping[str, tuple[str, str]]
@@ -29,7 +29,7 @@ class Plan:
 
 
 class _OpenFiles(WorkingTree):
-    """The files of a site, with the editor's text for files that are open in the editor."""
+    """A site's files. For files that are open in the editor, the editor's text replaces the text on disk."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)
@@ -83,8 +83,8 @@ def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Pl
 
 
 def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the new paths, by old path, of files that move together with a document, such as those in its
-    folder.
+    """Return the new paths of files that move together with a document, such as those in its folder, by old
+    path. Files in `renames` are omitted.
     """
     top = f"{changeset.root}/"
     known = set(renames)

@@ -33,7 +33,7 @@ _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """The written files as JSON, and the commit."""
+    """The media files that were written, as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
@@ -68,7 +68,9 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket, or process a picture in advance so that the write is fast."""
+        """Store an uploaded file in the bucket, if the site uses one. Otherwise, process a picture in
+        advance, so that the write is fast.
+        """
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
@@ -96,8 +98,8 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait at most SCALING_TIMEOUT_S for the resized variants (`formats`) of new pictures. Return the
-    resulting state.
+    """Wait for the resized variants (`formats`) of the new pictures at `paths`, for about SCALING_TIMEOUT_S
+    at most. Return the resulting state.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -114,7 +116,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files, with pagination only if `paged` is set. Raises ValidationError."""
+    """Parse a query for media files. Pagination is parsed only if `paged` is set. Raises ValidationError."""
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params

@@ -49,11 +49,12 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents: either all operations succeed, or none is applied.
+    """A request to write documents. Either all operations succeed, or none is applied.
 
-    - `is_batch`: operations can refer to earlier ones, and errors contain their number.
-    - `dry_run`: report the changes without saving anything.
-    - `undo`: the caller wants to be able to undo the write.
+    - `is_batch`: whether operations can refer to earlier operations, and errors contain the number of the
+      operation.
+    - `dry_run`: whether to report the changes without saving anything.
+    - `undo`: whether the caller wants to be able to undo the write.
     """
 
     caller: Caller
@@ -74,9 +75,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document. `document_id` is "" if there was nothing to delete.
+    """A document that was written. `document_id` is "" if there was nothing to delete.
 
-    `merged` is whether it was merged with newer changes.
+    `merged` is whether the write was merged with newer changes.
     """
 
     write: DocumentWrite
@@ -98,9 +99,9 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a command: the written documents or, for a dry run, `files`.
+    """The result of a command: the written documents or, for a dry run, the changes in `files`.
 
-    `commit` is "pending" if the commit is made later, and "" if writes are not committed.
+    `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
 
     state: State
@@ -134,7 +135,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return a copy of the caller for a branch. Raises ForbiddenError and ValidationError,
+        """Return a caller like `caller`, but on the branch `name`. Raises ForbiddenError and ValidationError,
         among others.
         """
         require_branch(caller.actor, "update", caller.state.schema)
@@ -188,10 +189,10 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Save the files that `prepare` creates from the request, on the caller's branch.
+        """Save the files that `prepare` creates from `request`, on the caller's branch.
 
-        With `permits`, the caller can undo a write to the served branch. Raises the errors of `prepare`,
-        `Site.write` and `BranchWriter.write`.
+        If `permits` is given, the caller can undo a write to the served branch. Raises the errors of
+        `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -208,7 +209,9 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id for undoing a write that was just saved, or None if the caller can't undo it."""
+        """Return the id and expiry time for undoing a write that was just saved, or None if the caller can't
+        undo the write.
+        """
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -223,7 +226,7 @@ class Writes:
     ) -> Sequence[FileChange]:
         """Return the changes that `make` would make to files.
 
-        Raises its errors, and ForbiddenError without the permission `source.read`.
+        Raises the errors of `make`, and ForbiddenError if the caller lacks the permission `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.files_of(caller, prepare, request)
@@ -232,8 +235,8 @@ class Writes:
     def files_of(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `make` would write, and the result of `prepare`, without checking
-        `source.read`.
+        """Return the file contents that `make` would write, and the result of `prepare`. Does not check the
+        permission `source.read`.
 
         Raises the errors of `make`.
         """

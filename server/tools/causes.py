@@ -1,4 +1,4 @@
-"""Causes of problems: groups of problems that a single change to a schema or setting can fix."""
+"""Causes of problems. A cause is a group of problems that a single change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule and content type, whose messages differ only in values and paths."""
+    """Problems with the same rule and content type, whose messages differ only in values, paths and numbers."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
@@ -48,7 +48,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The problems' common message, with `…` where their messages differ."""
+        """A message for all of the problems, with `…` where their messages differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -72,7 +72,7 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """Advice for fixing all of the problems."""
+        """Advice on how to fix all of the problems."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to fix them all"
@@ -89,7 +89,7 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return advice for the rule, or ""."""
+        """Return advice that is specific to the rule, or "" if there is none."""
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -107,7 +107,7 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause. Errors and large groups come first.
+    """Group problems by cause. Errors come first, and larger groups come before smaller groups.
 
     Without `audit`, each problem is a cause of its own.
     """

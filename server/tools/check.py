@@ -1,4 +1,4 @@
-"""Output of `bifolio check` for terminals, JSON, GitHub, GitLab and SARIF."""
+"""Output of `bifolio check` for terminals, GitHub and GitLab, and as JSON and SARIF."""
 
 import hashlib
 import json
@@ -39,7 +39,9 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return the problems as GitHub workflow commands. GitHub then shows them next to the affected lines."""
+    """Return the problems as GitHub workflow commands, which make GitHub show the problems next to the
+    affected lines.
+    """
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -158,8 +160,8 @@ _PATH: Style = {"bold": True}
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of the report for a terminal.
 
-    `prefix` is the path from the current folder to the site. With `every`, all problems are listed, even for
-    causes that have many.
+    `prefix` is the path from the current folder to the site. If `every` is set, all problems are listed, even
+    if many of them have the same cause.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}
@@ -213,12 +215,12 @@ def _summary(found: Survey, seconds: float) -> list[Part]:
 
 
 def count(n: int, what: str) -> str:
-    """Return a number with its noun, such as `2 files`."""
+    """Return a number followed by its noun, such as `2 files`."""
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 
 def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield a line for each applied or rejected fix."""
+    """Yield lines that list the applied and rejected fixes by file."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)

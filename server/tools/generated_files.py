@@ -1,4 +1,4 @@
-"""Reads, writes and checks files that commands generate."""
+"""Reads, writes and checks the files that commands generate."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from server.errors import SetupError
 
 
 def read_file(path: Path) -> bytes | None:
-    """Return the content of a file, or None if it does not exist. Raises SetupError."""
+    """Return the content of a file, or None if the file does not exist. Raises SetupError."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -17,7 +17,9 @@ def read_file(path: Path) -> bytes | None:
 
 
 def refuse_old(path: Path, made: bytes, command: str) -> None:
-    """Raise SetupError if a generated file is out of date. `command` generates it."""
+    """Raise SetupError unless the generated file at `path` contains `made`. `command` is the command that
+    generates the file.
+    """
     there = read_file(path)
     if there == made:
         return
@@ -30,7 +32,9 @@ def refuse_old(path: Path, made: bytes, command: str) -> None:
 
 
 def write_file(path: Path, made: bytes) -> bool:
-    """Write a generated file if its content has changed. Return whether it has. Raises SetupError."""
+    """Write `made` to a generated file, unless the file already contains it. Return whether the file was
+    written. Raises SetupError.
+    """
     if read_file(path) == made:
         return False
     try:
@@ -42,7 +46,9 @@ def write_file(path: Path, made: bytes) -> bool:
 
 
 def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file, or only check it. Return a message. Raises SetupError."""
+    """Write a generated file or, if `check` is set, check that it is up to date. Return a message. Raises
+    SetupError.
+    """
     if check:
         refuse_old(path, made, command)
     wrote = not check and write_file(path, made)
@@ -52,9 +58,10 @@ def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
 def update_folder(
     files: Mapping[Path, bytes], outdated: list[Path], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete outdated ones, or only check them.
+    """Write generated files and delete outdated files. If `check` is set, only check that neither is
+    necessary.
 
-    Return the numbers of files written and deleted. Raises SetupError.
+    Return how many files were written and how many were deleted. Raises SetupError.
     """
     if check:
         for path, made in files.items():

@@ -1,6 +1,6 @@
 """JSON Schemas for values in document files.
 
-They allow every form in which an editor's YAML parser might read an unquoted value.
+Each schema allows every value that an editor's YAML parser might read from unquoted text.
 """
 
 import math
@@ -70,7 +70,7 @@ _NOT_NULL = ["object", "array", "string", "number", "boolean"]
 def value_schema(attribute: Attribute, format_: Format, *, optional: bool, draft: bool) -> JsonSchema:
     """Return the JSON Schema for a scalar attribute's value in a file.
 
-    `optional` allows null. `draft` omits the rules for published documents.
+    `optional` allows null. `draft` omits the rules that apply only to published documents.
     """
     kind = attribute.type
     if kind in _TEXT_TYPES:
@@ -150,8 +150,8 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return the values as which different parsers could read a text in a file. They include None if one of
-    these values can't be written in JSON.
+    """Return all values that different parsers could read from a text in a file. The list includes None if
+    one of these values can't be represented in JSON.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -183,7 +183,7 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
-    """Return the limits for the number of components in a list."""
+    """Return the part of a JSON Schema that limits the number of components in a list."""
     least, most = _number(attribute.min), _number(attribute.max)
     shortest = max(1, math.ceil(least)) if least is not None else 1
     found: JsonSchema = {}
@@ -197,7 +197,7 @@ def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
 
 
 def _number(value: Any) -> int | float | None:
-    """Return a limit as a JSON number, or None."""
+    """Return a limit as a JSON number, or None if it is missing or not a finite number."""
     try:
         number = Decimal(str(value)) if value is not None else None
     except InvalidOperation:
@@ -213,8 +213,8 @@ def _number(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the content types of
-    possible targets.
+    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the uids of the content
+    types to which targets can belong.
     """
     if attribute.derived:
         return {"enum": [None, ""]}
@@ -261,7 +261,7 @@ def own_id_schema(format_: Format) -> JsonSchema:
 
 
 def own_timestamp_schema(key: str, *, draft: bool) -> JsonSchema:
-    """Return the JSON Schema for a timestamp in a file."""
+    """Return the JSON Schema for the timestamp `key`, such as `updatedAt`, in a document file."""
     if draft and key == "publishedAt":
         return {"description": "Not read, because the file is a draft."}
     text = "A timestamp such as 2024-02-29T10:20:30Z. Written by Bifolio."

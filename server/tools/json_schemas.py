@@ -1,6 +1,6 @@
-"""Generator for JSON Schemas of document files, for editors and linters.
+"""Generator of JSON Schemas for document files, which editors and linters use.
 
-The schemas are at least as lenient as `bifolio check`, so editors never mark a correct file as wrong.
+The schemas are at least as lenient as `bifolio check`, so that editors never mark a correct file as wrong.
 """
 
 import json
@@ -39,9 +39,9 @@ Status = Literal["published", "draft"]
 
 
 def document_schemas(schema: Schema) -> dict[str, str]:
-    """Return the JSON Schemas by path, such as `yaml/article.json`.
+    """Return the text of each JSON Schema, by path (such as `yaml/article.json`).
 
-    Content types with drafts have a second schema, such as `yaml/article.draft.json`.
+    A content type with drafts has a second JSON Schema, such as `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
@@ -68,7 +68,9 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of the JSON Schemas for one format. `draft` omits the rules that drafts are allowed to break."""
+    """Writer of JSON Schemas for one format. If `draft` is set, the rules that drafts are allowed to break
+    are omitted.
+    """
 
     schema: Schema
     format: Format
@@ -79,7 +81,7 @@ class _Writer:
         return type_names(self.schema, (), ("Draft",))
 
     def document(self, type_: Type) -> JsonSchema:
-        """Return the JSON Schema for a content type."""
+        """Return the JSON Schema for the files of a content type."""
         what = _FORMAT_NAMES[self.format]
         status = ", draft" if self.draft else ""
         found: JsonSchema = {
@@ -104,7 +106,7 @@ class _Writer:
         return found
 
     def definitions(self, type_: Type) -> dict[str, JsonSchema]:
-        """Return the schemas of components in a content type, by name."""
+        """Return the JSON Schemas of the components in a content type, by name."""
         found: dict[str, JsonSchema] = {}
         waiting = [type_]
         while waiting:
@@ -117,7 +119,7 @@ class _Writer:
         return found
 
     def members(self, type_: Type) -> JsonSchema:
-        """Return the part of a schema for the keys of a document."""
+        """Return the part of a JSON Schema that describes the keys of a document."""
         properties = dict(self._attributes(type_))
         if type_.draft_key and type_.draft_key.name not in properties:
             properties[type_.draft_key.name] = _draft_key_schema(type_.draft_key)

@@ -1,4 +1,4 @@
-"""Deletion of objects in the media bucket to which neither the current files nor any commit refers."""
+"""Deletion of the objects in the media bucket to which neither the current files nor any commit refers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +31,12 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Unreferenced objects in the bucket: those in `unnamed` can be deleted. The `young` ones are too new to
-    be deleted yet.
+    """The result of looking for unreferenced objects in the bucket.
+
+    - `objects`: the number of all objects.
+    - `named`: the number of objects that are referenced.
+    - `young`: the number of unreferenced objects that are still too new to be deleted.
+    - `unnamed`: the unreferenced objects that can be deleted.
     """
 
     objects: int
@@ -46,9 +50,9 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket, ignoring objects whose names don't have Bifolio's format.
+    """Find the unreferenced objects in a bucket. Objects whose names don't have Bifolio's format are ignored.
 
-    Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
+    Raises RemoteError, and SetupError if the git history is incomplete or none of the objects is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
@@ -65,8 +69,8 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the unreferenced objects, except any that have been uploaded again. Return how many were
-    deleted.
+    """Delete the unreferenced objects, except those that have been uploaded again. Return the number of
+    objects deleted.
     """
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
@@ -79,9 +83,9 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return the hashes of the objects that media descriptions refer to, on disk and in all commits.
+    """Return the hashes of the objects to which media descriptions refer, either on disk or in any commit.
 
-    Fetches from all remotes. Raises SetupError, RemoteError and GitError.
+    Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
@@ -108,7 +112,7 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the ids of the blobs with media descriptions, in all commits, the reflog and the index."""
+    """Return the ids of the blobs that contain media descriptions, in all commits, the reflog and the index."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
@@ -122,7 +126,9 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the blob and path of each changed file (for a merge, only if it differs from all parents)."""
+    """Yield the new blob and the path of each file that a commit changed. For a merge, yield only files that
+    differ from all parents.
+    """
     changes = (
         "--raw",
         "-c",

@@ -1,4 +1,4 @@
-"""Generator for a Python module that contains TypedDicts for content types, and a typed client."""
+"""Generator of a Python module that contains a typed client, and TypedDicts for the content types."""
 
 import builtins
 import keyword
@@ -77,7 +77,7 @@ Row = tuple[str, str, str]  # key, Python type, description
 
 
 def text(value: str) -> str:
-    """Return a Python string literal."""
+    """Return `value` as a Python string literal."""
     return '"' + "".join(_ESCAPES.get(c, c if c.isprintable() else _escaped(c)) for c in value) + '"'
 
 
@@ -89,13 +89,13 @@ def _escaped(character: str) -> str:
 
 
 def literal(values: Iterable[str]) -> str:
-    """Return the Python type for a choice of strings."""
+    """Return the Python type whose values are the given strings."""
     found = ", ".join(map(text, values))
     return f"Literal[{found}]" if found else "Never"
 
 
 def typed_dict(name: str, rows: Iterable[Row], about: str = "", *, total: bool = True) -> str:
-    """Return the declaration of a TypedDict."""
+    """Return the declaration of a TypedDict with the keys in `rows`."""
     comment = f"# {_line(about)}\n" if about else ""
     lines, keys = [], set[str]()
     for key, value, described in rows:
@@ -125,7 +125,7 @@ class _Writer:
         return frozenset(uid for attribute in every for uid in attribute.components)
 
     def types_of(self, type_: Type) -> Iterator[str]:
-        """Yield the declarations for a content type or component."""
+        """Yield the Python declarations for a content type or component."""
         name, about = self.names[type_.uid], " ".join(describe_type(type_))
         entry = ("__component", literal([type_.uid]), "")
         whole = list(self._answer(type_, draft=False))
@@ -170,7 +170,9 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _link(self, attribute: Attribute, suffix: str) -> str:
-        """Return the Python type for an attribute's target, or "" if the target's type is unknown."""
+        """Return the Python type for an attribute's populated value, or "" if the type of its target is
+        unknown.
+        """
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -201,8 +203,8 @@ class _Writer:
             yield attribute.name, shown, _about(attribute)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the Python type for an attribute in request bodies, or "" if it refers to an unknown
-        type.
+        """Return the Python type for an attribute in request bodies, or "" if the attribute refers to an
+        unknown type.
         """
         match attribute.type:
             case "relation":
@@ -241,7 +243,7 @@ def _about(attribute: Attribute) -> str:
 
 
 def write_python_module(schema: Schema, settings: Settings) -> str:
-    """Return the text of the Python module."""
+    """Return the source code of the Python module."""
     writer = _Writer(schema, _names(schema))
     parts = [
         _HEAD + PRELUDE.rstrip("\n") + "\n",
@@ -297,7 +299,7 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
 
 
 def _attributes(schema: Schema) -> Mapping[str, Type]:
-    """Return the content types, by the name of the client's attribute for each."""
+    """Return the content types, by the name of the client's attribute for each content type."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:
         resource = type_.plural if type_.kind == "collectionType" else type_.singular

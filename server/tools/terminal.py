@@ -1,4 +1,4 @@
-"""Shared parts of subcommands: the option `--site`, errors, progress bars and styled output."""
+"""Shared parts of the subcommands: the option `--site`, errors, progress bars and styled output."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator that prints expected errors on one line and exits with status 1."""
+    """Decorator that prints an expected error on one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -68,7 +68,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
     """Context manager that converts the error of a rejected write to a SetupError.
 
-    `otherwise` is appended to its message, to say what happened to the site.
+    `otherwise` says what happened to the site. It is omitted if the write might have been accepted.
     """
     try:
         yield
@@ -97,7 +97,9 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site. Rename a state folder that still has its former name.
+    """Raise SetupError if a folder is not a site. Otherwise, rename the site's state folder if it still has
+    its former name.
+
     Raises GitError.
     """
     check_folder(root)
@@ -117,7 +119,7 @@ def check_site(root: Path) -> None:
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
     """Context manager that yields a function to update a progress bar.
 
-    The bar appears only on terminals, and after PROGRESS_DELAY_S seconds.
+    The bar appears only on terminals, and only after PROGRESS_DELAY_S seconds.
     """
     began, bar = time.perf_counter(), None
 
@@ -137,7 +139,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print styled lines, with colours if NO_COLOR, FORCE_COLOR and the terminal allow them."""
+    """Print styled lines, in colour if NO_COLOR, FORCE_COLOR and the terminal allow it."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
@@ -152,7 +154,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the commit that `--at` names. Raises SetupError."""
+    """Return the id of the commit that the value of `--at` names. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -170,9 +172,9 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager that yields a temporary clone of the site at a commit.
+    """Context manager that yields the folder of a temporary clone of the site at a commit.
 
-    The clone contains the site's resized images. Raises StorageError and SetupError.
+    The clone also contains the site's resized images. Raises StorageError and SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():

@@ -1,4 +1,4 @@
-"""Generator for TypeScript types of content types."""
+"""Generator of TypeScript types for the content types."""
 
 import json
 import re
@@ -29,17 +29,17 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def text(value: str) -> str:
-    """Return a TypeScript string literal."""
+    """Return `value` as a TypeScript string literal."""
     return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def union(values: Iterable[str]) -> str:
-    """Return a union of TypeScript string literals, or `never` if there are none."""
+    """Return a union of string literal types, or `never` if there are no values."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """Return a property name, in quotes if necessary."""
+    """Return the name of a property, in quotes if necessary."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
@@ -90,13 +90,13 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Generator for TypeScript types. `names` contains the TypeScript name of each type."""
+    """Generator of TypeScript types. `names` contains the TypeScript name of each type in the schema."""
 
     schema: Schema
     names: Mapping[str, str]
 
     def of(self, type_: Type) -> str:
-        """Return the TypeScript types for a content type or component."""
+        """Return the TypeScript declarations for a content type or component."""
         name = self.names[type_.uid]
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
@@ -109,7 +109,7 @@ class Shapes:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def entry(self, type_: Type) -> str:
-        """Return the line for a type in the table of types."""
+        """Return the line for a type in the TypeScript declaration `Types`."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -137,7 +137,9 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute's target, or "" if the target's type is unknown."""
+        """Return the TypeScript type for an attribute's populated value, or "" if the type of its target is
+        unknown.
+        """
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,8 +166,8 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute in request bodies, or "" if it refers to an unknown
-        type.
+        """Return the TypeScript type for an attribute in request bodies, or "" if the attribute refers to an
+        unknown type.
         """
         match attribute.type:
             case "enumeration":
@@ -188,7 +190,7 @@ class Shapes:
 
 
 def is_always_there(type_: Type, attribute: Attribute) -> bool:
-    """Return whether an attribute of a published document is never null."""
+    """Return whether an attribute is never null in a published document."""
     return attribute.required or attribute.name in _ALWAYS.get(type_.uid, ())
 
 
@@ -223,7 +225,7 @@ def write_module(schema: Schema, settings: Settings) -> str:
 
 
 def types_of(schema: Schema, settings: Settings) -> str:
-    """Return the declarations of all types."""
+    """Return the TypeScript declarations of all types in the schema."""
     shapes, types = Shapes(schema, typescript_names(schema)), type_order(schema)
     parts = [
         _locales(settings),

@@ -27,8 +27,8 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values for the settings `json.schemas` and `yaml.schemas`. `folder` contains the JSON
-    Schemas.
+    """Return the values for the settings `json.schemas` and `yaml.schemas`. `folder` is the folder that
+    contains the JSON Schemas.
     """
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
@@ -48,7 +48,7 @@ def _prefix(folder: str) -> str:
 
 
 def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str]:
-    """Yield globs for the files of a content type. Globs that start with `!` exclude files."""
+    """Yield globs for the files of a content type. A glob that starts with `!` excludes files."""
     for stem, ending in _paths(type_, _ENDINGS[format_]):
         if status == "draft":
             yield f"{root}{stem}.draft{ending}"
@@ -63,7 +63,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield patterns for the paths of a content type's files, split into stem and extension."""
+    """Yield patterns for the paths of a content type's files. Each pattern is split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in endings:
@@ -80,7 +80,7 @@ def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Update the associations in a settings file, keeping everything else.
+    """Return the text of a settings file with updated associations. Everything else in the text is kept.
 
     Raises SetupError if the text is invalid, or if a comment would be lost.
     """
@@ -132,7 +132,9 @@ def _blanked(text: str) -> str:
 
 
 def _with_value(text: str, key: str, value: Any) -> str:
-    """Set a key of the top-level object."""
+    """Return the text with a new value for a key of the top-level object. Raises SetupError if a comment
+    would be lost.
+    """
     plain = _without_comments(text)
     root = json_nodes(plain)
     indent = _indent(plain, root)
@@ -155,7 +157,7 @@ def _with_value(text: str, key: str, value: Any) -> str:
 
 
 def _indent(plain: str, root: Node) -> str:
-    """Return the indentation of the first key, or two spaces if there is none."""
+    """Return the indentation of the first key, or two spaces if no key is indented."""
     if not root.keys:
         return "  "
     start = root.keys[0].start

@@ -1,4 +1,4 @@
-"""Generator for zod schemas that validate responses, with the TypeScript types."""
+"""Generator of zod schemas that validate responses, and of the TypeScript types that these schemas use."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -68,7 +68,9 @@ class _Writer:
     names: Mapping[str, str]
 
     def object(self, type_: Type) -> str:
-        """Return the zod schema for a content type or component without `populate`."""
+        """Return the declaration of the zod schema for a content type or component in responses without
+        `populate`.
+        """
         name = self.names[type_.uid]
         members = "".join(self._members(type_))
         first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
@@ -121,18 +123,18 @@ def _link(kind: str, targets: Iterable[str]) -> str:
 
 
 def key(name: str) -> str:
-    """Return the text of a key in an object literal."""
+    """Return a name as a key in a JavaScript object literal."""
     # Unless it is written as a computed key, `__proto__` would set the object's prototype.
     return f"[{text(name)}]" if name == "__proto__" else prop(name)
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Return the zod schema for a choice of strings."""
+    """Return the zod schema that accepts the given strings."""
     return f"z.literal([{', '.join(map(text, values))}])"
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
-    """Return the text of the TypeScript module with types and zod schemas."""
+    """Return the source code of the TypeScript module that contains the types and the zod schemas."""
     writer = _Writer(schema, typescript_names(schema))
     types = type_order(schema)
     shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)

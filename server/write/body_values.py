@@ -25,7 +25,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default, or its empty value. The default of a password is returned as a hash."""
+    """Return an attribute's default value, or an empty value if it has no default. A password's default is
+    returned as a hash.
+    """
     if attribute.has_default:
         reading: Any = None
         try:
@@ -44,7 +46,9 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a JSON value for a scalar attribute. Raises Unreadable if it is invalid."""
+    """Parse `tree`, a value from a request body, for a scalar attribute. Raises Unreadable if the value is
+    invalid.
+    """
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -76,8 +80,8 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp, given as a string such as `2024-05` or in milliseconds since 1970. Raises
-    Unreadable.
+    """Parse a timestamp that is either a string such as `2024-05` or a number of milliseconds since 1970.
+    Raises Unreadable.
     """
     tree = _to_whole_number(tree)
     try:
@@ -94,7 +98,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the strings in JSON attributes that look like a JSON object or list."""
+    """Yield the values of JSON attributes in `data` that are strings and look like a JSON object or array."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree

@@ -1,4 +1,4 @@
-"""Context in which a change is made: the site's current state, and the files as they will be afterwards."""
+"""Context for preparing a change: the site's current state, and the files as they will be after the change."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -38,9 +38,10 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The document versions on which the first attempt of a write was based.
+    """The document versions on which the first attempt at a write was based.
 
-    If another machine's write is accepted first, a retry compares the current versions with these.
+    If a write from another machine is accepted first, this write is retried, and the retry compares the
+    current versions with these.
     """
 
     def __init__(self) -> None:
@@ -61,9 +62,8 @@ class FirstSeen:
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions that the first attempt looked up at the same point.
-
-        During the first attempt, records and returns `current`.
+        """During the first attempt, record and return `current`. During a retry, return the versions that the
+        corresponding call recorded.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -74,7 +74,7 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Input and result of one change. `changeset` collects the new contents of files.
+    """The input for one change, and `changeset`, which collects the new contents of files.
 
     - `recent`: yields earlier versions of a document in a locale, newest first.
     - `first`: the versions on which the first attempt was based.
@@ -99,9 +99,9 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for a separate change that comes after this one.
+        """Return a context for a separate change that follows the changes made in this context.
 
-        Both use the same changeset.
+        Both contexts use the same changeset.
         """
         if not self.touched:
             return self
@@ -136,9 +136,8 @@ class Context:
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return the published version and the draft of a document.
-
-        The draft is None if it has no file of its own.
+        """Return a document's published version and its draft. Each of them is None if it has no file of its
+        own.
         """
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -147,9 +146,9 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the document's version with this status, or None if it has no file.
+        """Return a document's version with the given status, or None if no file contains it.
 
-        Raises ConflictError if more than one file contains it.
+        Raises ConflictError if more than one file contains the version.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -159,7 +158,9 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys to change in a document's file so that it contains the values `new`."""
+        """Return the keys to change in a document's file, with their new values, so that the file contains
+        `new`.
+        """
         old = values_of(document)
         if same_values(old, new):
             return {}
@@ -179,9 +180,9 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file after changing some attributes.
+        """Return the text of a document's file after applying `changes` to the attributes in it.
 
-        Raises ConflictError if it can't be parsed.
+        Raises ConflictError if the file can't be parsed.
         """
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
@@ -218,9 +219,10 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of a document's file, which must be new or contain one of the `known` versions.
+        """Set the text of the file at `path`, which must be a new file or contain one of the `known`
+        versions.
 
-        Raises ConflictError if it contains a different document or can't be parsed.
+        Raises ConflictError if the file contains a different document or can't be parsed.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
@@ -247,7 +249,9 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert a syntax error in a file to a ConflictError that contains its path."""
+    """Context manager that converts a syntax error in the file at `path` to a ConflictError that names the
+    file.
+    """
     try:
         yield
     except SyntaxProblem as error:

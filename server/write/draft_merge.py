@@ -1,6 +1,6 @@
-"""How a change affects the draft and the published version of a document.
+"""Writes changes to a document's draft or published version.
 
-Publishing includes the draft's changes, unless the author is not allowed to read drafts.
+Publishing a change also publishes the draft, unless the author is not allowed to read drafts.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """The versions to which a change is applied.
+    """The versions of a document to which a change is applied.
 
     `hidden_draft` is a draft that the author is not allowed to read, so the change must not publish it.
     """
@@ -52,8 +52,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft's file, creating the file if necessary. If no value has changed, the file
-    is only written if `always` is set.
+    """Write the values `new` to the draft's file, creating the file if necessary.
+
+    If no value has changed, the file is written only if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -79,9 +80,9 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish new values. A draft's file becomes the published file.
+    """Publish the values `new`. If there is a draft, its file replaces the published file.
 
-    If no value has changed, the file is only written if there is a draft or `always` is set.
+    If there is no draft and no value has changed, the file is written only if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}

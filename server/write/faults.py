@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An invalid value in a request body, with its path and an error message that omits the path."""
+    """An invalid value in a request body. The error message `sentence` does not mention the value's path."""
 
     path: KeyPath
     sentence: str
@@ -44,9 +44,9 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error for a request body in Strapi's format, with the faults in the order of the schema.
+    """Return an error in Strapi's format that lists the faults in a request body, in the order of the schema.
 
-    The error quotes the invalid values.
+    The error quotes the invalid values, except passwords.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -85,7 +85,9 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a request body, with its attribute and value. `order` is its position in the schema."""
+    """A place in a request body: its attribute and its value, `tree`. Sorting places by `order` puts them in
+    schema order.
+    """
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -136,7 +138,9 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value as an error quotes it: shortened, and as a number if a number was sent as a string."""
+    """Return a value in the form in which errors quote it. Long values are shortened, and a numeric
+    attribute's value that was sent as a string is quoted as a number.
+    """
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

@@ -1,4 +1,7 @@
-"""Parsing of media attributes in request bodies: one file, a list, or `connect`, `disconnect` and `set`."""
+"""Parsing of media attributes in request bodies.
+
+A value is one file, a list of files, or an object with the keys `connect`, `disconnect` or `set`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -32,7 +35,8 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the upload paths in a media attribute after applying `value` to the current paths.
+        """Return a media attribute's new upload paths, after applying the sent `value` to its `current`
+        upload paths.
 
         Raises ValidationError for unknown keys.
         """
@@ -59,8 +63,8 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """Return the upload paths of the files in a value, and record a fault for each missing file.
 
-        With `known`, unknown keys raise ValidationError. Without `must_exist`, unknown numeric ids are
-        ignored.
+        If `known` is set, unknown keys raise ValidationError. Unless `must_exist` is set, unknown numeric ids
+        are ignored.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):
@@ -83,7 +87,9 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the upload path of the file with a numeric id or documentId, or None."""
+        """Return the upload path of the file that `item` identifies by numeric id or documentId, or None if
+        there is no such file.
+        """
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

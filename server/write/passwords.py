@@ -17,9 +17,10 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Hash the passwords in request bodies.
+    """Return the data of the request bodies, with the passwords hashed.
 
-    Raises ValidationError if they contain too many, and BusyError if the server is too busy hashing.
+    Raises ValidationError if there are too many passwords, and BusyError if too many requests are waiting to
+    hash passwords.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -36,7 +37,9 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield the values in a request body with their attributes, including those in components."""
+    """Yield each attribute in a request body with its value. For components, yield the attributes inside
+    them.
+    """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:

@@ -1,5 +1,6 @@
-"""Hashes of document versions, to compare with the `If-Match` header. The hashes depend on a secret key, so
-that clients can't use them to guess private values.
+"""Hashes of document versions, for comparison with the `If-Match` header.
+
+The hashes depend on a secret key, so that clients can't use them to guess private values.
 """
 
 import secrets
@@ -37,8 +38,9 @@ def version_of(document: Document) -> str:
 
 
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
-    """Raise PreconditionError if `If-Match` does not match the document. With `tell`, the error contains the
-    hash of the current version.
+    """Raise PreconditionError if `if_match` does not match the current version, `document`.
+
+    If `tell` is set, the error contains the hash of that version.
     """
     if if_match is None:
         return

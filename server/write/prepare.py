@@ -72,8 +72,9 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare the writes of a batch in order. For each of them, return the document's id and whether it was
-    merged with another change.
+    """Prepare the writes in a batch, in order.
+
+    Return, for each write, the document's id and whether the write was merged with another change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -161,7 +162,8 @@ def _first(
 ) -> Document | None:
     """Return the version on which the first attempt was based, or None if that is still the current version.
 
-    Raises OvertakenError if the document was created or deleted since then.
+    Raises OvertakenError if the document has since been created or deleted, or if its type or status has
+    changed.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -191,9 +193,10 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """Check `If-Match`.
+    """Check the request's `If-Match` header, and return `address`.
 
-    Raises OvertakenError if another machine changed the document since the first attempt.
+    Raises PreconditionError if the header does not match, and OvertakenError if another machine has changed
+    the document since the first attempt.
     """
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
@@ -206,9 +209,11 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check `If-Match`, and return the address with the document's id.
+    """Check the request's `If-Match` header, and return the request's address with the document's id filled
+    in.
 
-    Raises NotFoundError if the document does not exist, and ConflictError if its type has no drafts.
+    Raises NotFoundError if the document does not exist, ConflictError if its type has no drafts, and the
+    errors of `_check_match`.
     """
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
@@ -224,7 +229,9 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that the client edited if the request must be merged with later changes, or None."""
+    """Return the version that the client edited, or None if the request is not to be merged with later
+    changes.
+    """
     current = _current(address, context)
     if request.if_match is None or current is None or is_named(request.if_match, current):
         return None

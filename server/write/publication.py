@@ -22,7 +22,8 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
 
-    Raises ValidationError if nothing is published or, unless `blind` is set, if there is no draft.
+    Raises ValidationError if the document is not published in any of the locales, or if there is no draft to
+    discard and `blind` is not set.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -49,7 +50,9 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Write the published values of shared attributes to the drafts in other locales."""
+    """Write `shared`, the published values that all locales share, to the document's drafts that were not
+    discarded.
+    """
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -64,9 +67,10 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in the given locales, keeping its drafts.
+    """Unpublish a document in the given locales. A published version that has no draft becomes one.
 
-    Raises ConflictError if two files contain the published version, or if its file can't be changed.
+    Raises ConflictError if more than one file contains the published version, or if the file can't be
+    changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
@@ -79,7 +83,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Turn a published file into a draft, by renaming it or setting its draft key."""
+    """Turn a published version's file into a draft, by renaming the file or by setting its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

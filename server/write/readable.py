@@ -1,5 +1,5 @@
-"""Checks whether a caller is allowed to read all of an attribute's values. If not, a write must not reveal
-any of them, for example by merging or by leaving the file unchanged.
+"""Checks whether a caller is allowed to read everything that an attribute can contain. If not, a write must
+not reveal any of it, for example by merging changes or by leaving the file unchanged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,9 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Whether a caller is allowed to read private values, and all versions that a write changes."""
+    """What a caller is allowed to read: whether private values (`private`), and whether all versions that a
+    write changes (`versions`).
+    """
 
     actor: Actor
     schema: Schema

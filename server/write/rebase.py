@@ -1,4 +1,6 @@
-"""Merging of a change with changes made since the client read the document (`documents.three_way_merge`)."""
+"""Merging of a requested change with changes that were made after the client read the document (see
+`documents.three_way_merge`).
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -30,7 +32,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that earlier GET requests may have returned."""
+    """Yield the versions of the document that earlier GET requests for this address could have returned."""
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
@@ -47,9 +49,11 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Rebase a change from the version `earlier` onto the current versions.
+    """Rebase `change`, which is based on the version `earlier`, onto the versions in `now`. By default, these
+    are the versions that the write replaces.
 
-    Raises OverlapError if both changed the same attributes, and ValidationError for faults.
+    Raises OverlapError if the change conflicts with changes made since `earlier`, and ValidationError if it
+    has faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -97,9 +101,10 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the conflicting attributes, with the values that the caller is allowed to see.
+    """Return the conflicting attributes. Each of them has its values in `versions` if the caller is allowed
+    to see them.
 
-    Omits values that are too large.
+    If the values are too large for the response, all of them are omitted.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

@@ -24,8 +24,9 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect. `place` is "start", "end", "before" or "after"; the last two refer to the target
-    `other`.
+    """A target to connect, and the position at which to place it: "start", "end", "before" or "after".
+
+    The positions "before" and "after" refer to the target `other`.
     """
 
     target: Target
@@ -37,8 +38,9 @@ class Connect:
 class Links:
     """The change that a request makes to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: content types that the caller is not allowed to see. Their targets stay in the relation.
-    - `strict`: whether a position next to a missing target is an error.
+    - `kept`: content types that the caller is not allowed to see. Existing targets of these types stay in the
+      relation.
+    - `strict`: whether placing a target next to a missing target is an error.
     """
 
     set: tuple[Target, ...] | None = None
@@ -48,9 +50,9 @@ class Links:
     strict: bool = field(default=True, compare=False)
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets after the change.
+        """Return the relation's targets after applying this change to the `current` targets.
 
-        Raises ValidationError if the change is strict and a position refers to a missing target.
+        Raises ValidationError if the change is strict and places a target next to a missing one.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -79,8 +81,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return a document's stored relation after a change on its derived side connects it to itself or
-        disconnects it. `target` is the document's own entry in the stored relation.
+        """Return a document's stored targets after this change to the derived side of the relation, in the
+        same document.
+
+        The document's own entry, `target`, is added if the change connects the document to itself, and
+        removed if the change disconnects it.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -127,8 +132,9 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    """Yield the targets to connect, each after the neighbour next to which it is to be placed. A missing
-    neighbour is an error if `strict` is set. Otherwise, the target goes to the end.
+    """Yield `connects` in an order in which the neighbour of each target is placed before the target itself.
+
+    A missing neighbour is an error if `strict` is set. Otherwise, the target is placed at the end.
     """
     placed_targets, ready = set(targets), list[int]()
     # by target: the indexes of the `connects` that must be placed after it
@@ -164,7 +170,9 @@ def _with_waiting(
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for targets whose positions form a cycle or refer to a missing target."""
+    """Return the error for the targets in `waiting`, whose positions form a cycle or refer to a missing
+    target.
+    """
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -185,7 +193,7 @@ def _name(target: Target) -> str:
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """Parse the value of a relation in a request body (spec.md 4.3.3).
 
-    `resolve` finds or rejects each target. Raises ValidationError.
+    `resolve` looks up each target. Raises ValidationError if an operation or a target is invalid.
     """
     if value is None:
         return Links(set=())
@@ -208,8 +216,9 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the locales of its targets, which are given by `locale` or the numeric
-    `id`.
+    """Split a relation's value into one part for each locale, which contains the targets in that locale.
+
+    A target's locale is given by its `locale` or its numeric `id`, and is `default` otherwise.
     """
     uid = attribute.target or ""
 
@@ -251,7 +260,7 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
     """Yield the targets in the value of a morph relation.
 
-    In a to-many relation, yields None for a value that is not a list.
+    In a to-many relation, a value that should be a list but isn't one is yielded as None.
     """
     if value is True:
         return  # Such a value is rejected when the relation is validated.

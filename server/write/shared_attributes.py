@@ -15,10 +15,10 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values of shared attributes to the document's files for other locales.
+    """Write those values in `changed` that all locales share to the document's files for other locales.
 
-    Attributes in `guesses` are written even if unchanged, so that authors can't use the write to confirm a
-    guess.
+    If they include an attribute in `guesses`, the files are written even if nothing changes, so that authors
+    can't use the write to confirm a guess.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

@@ -42,9 +42,9 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The text of a file with masked passwords.
+    """The text of a file, with its passwords masked.
 
-    `passwords` contains the originals, in the order of the masks.
+    `passwords` contains the original passwords, in the order of their masks.
     """
 
     text: str
@@ -63,9 +63,10 @@ def mask_of(number: int) -> Plain:
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in a file's text. Passwords in `earlier` get the same masks as before.
+    """Return a file's text with its passwords masked. Passwords that are also in `earlier` get the masks that
+    they had in the earlier text.
 
-    Raises ConflictError if the text can't be parsed and may contain a password.
+    Raises ConflictError if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -108,8 +109,10 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, by name, with each password replaced by `mask(password)`.
-    If `mask` returns REMOVE for a password in a component, it is removed from the component.
+    """Return the values of the attributes that contain passwords, by name, with each password replaced by
+    `mask(password)`.
+
+    If `mask` returns REMOVE for a password in a component, that password is removed from the component.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -151,7 +154,9 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse the keys that a client has edited, in the file's format. Raises SyntaxProblem."""
+    """Parse `keys_text`, the keys that a client has edited, in the format of the file at `path`. Raises
+    SyntaxProblem.
+    """
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -173,9 +178,10 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A request to replace a file's text, or only the keys that the content type does not define.
+    """A request to replace a file's whole text (`text`), or only the keys that the content type does not
+    define (`other_keys`).
 
-    `if_match` is the version of the text that the client has edited.
+    `if_match` identifies the version of the text that the client edited.
     """
 
     address: Address
@@ -186,10 +192,10 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of a document version's file. Return the document's id.
+    """Replace the text of the file that contains a document version. Return the document's id.
 
-    Raises NotFoundError, PreconditionError if `if_match` doesn't match, and ValidationError if the new text
-    is invalid.
+    Raises NotFoundError, ConflictError, ForbiddenError, PreconditionError if `if_match` doesn't match, and
+    ValidationError if the new text is invalid.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -236,7 +242,9 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager: convert a syntax error in the new text to a ValidationError with the line number."""
+    """Context manager that converts a syntax error in a file's new text to a ValidationError with the line
+    number.
+    """
     try:
         yield
     except SyntaxProblem as error:
@@ -283,7 +291,7 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 def _read(context: Context, document: Document, text: str) -> Document:
     """Parse the new text of a document's file.
 
-    Raises ValidationError if it belongs to a different document, locale or status.
+    Raises ValidationError if the text is invalid, or if it would change the document's id, locale or status.
     """
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
@@ -305,9 +313,10 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the changed attributes, and copy shared ones to the files for other locales.
+    """Validate the attributes that the new text changes, or all attributes if it is published. Raises
+    ValidationError.
 
-    When publishing, all attributes are validated. Raises ValidationError.
+    Changed values that all locales share are also written to the files for other locales.
     """
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

@@ -1,4 +1,4 @@
-"""Undoes a write by restoring the old contents of its files, unless the files have changed since."""
+"""Undoes a write by restoring the old contents of its files, unless the files have been changed again since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,10 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects. `now` and `then` contain its versions before and after the undo."""
+    """A document that an undo affects.
+
+    `now` and `then` contain the locale and status of each version that exists before and after the undo.
+    """
 
     type: Type
     document_id: str
@@ -48,10 +51,11 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the files that a write changed. Return their paths, or () if they were already restored.
+    """Restore the old contents of the files that a write changed. Return their paths, or () if they were
+    already restored.
 
-    Raises ForbiddenError, and ConflictError if a file has changed since or its old content conflicts with
-    later writes.
+    Raises ForbiddenError, and ConflictError if a file has been changed again or its old content conflicts
+    with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -74,8 +78,8 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects. `texts` contains the path, old text and current text of each
-    file.
+    """Return the documents that an undo affects. `texts` contains, for each file, its path, the old text to
+    restore, and the current text.
     """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}

@@ -30,7 +30,9 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, preferably one in the given locale, or None."""
+    """Return the id of a single type's document, preferably one in the given locale, or None if there is no
+    document.
+    """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -40,10 +42,10 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Preparation of one change to one document.
+    """Writer of one change to one document.
 
     - `blind`: whether the author is not allowed to read drafts. If so, the draft's values are not published.
-    - `reading`: what the author is allowed to read, or None for everything.
+    - `reading`: what the author is allowed to read, or None if that is everything.
     """
 
     context: Context
@@ -93,7 +95,11 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if it doesn't exist in any locale."""
+        """Change a version of a document, creating the version if the document exists only in other locales.
+        Return the document's id.
+
+        Raises NotFoundError if the document doesn't exist in any locale.
+        """
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
@@ -128,7 +134,7 @@ class Writer:
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
         """Delete a document's files in the given locales.
 
-        Return its id, or "" for a single type without a document.
+        Return the document's id, or "" for a single type without a document.
         """
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
@@ -147,9 +153,9 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return a document's values after a change.
+        """Return a document's values after applying `change` to the values `old`.
 
-        Omits derived relations, because they are stored in other files.
+        Derived relations are left out, because they are stored in other files.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -171,7 +177,8 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check values against the options in the schema, including uniqueness.
+        """Check the values of attributes that `only` accepts against the options in the schema, including
+        uniqueness.
 
         Raises a ValidationError that lists all faults, including those in the request body.
         """
@@ -197,9 +204,9 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """Create the version of an existing document in a new locale.
+        """Create a version of an existing document in a locale in which it has none.
 
-        Values that all locales share are copied.
+        Values that all locales share are copied from another locale.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -224,7 +231,9 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return a version in another locale from which to copy shared values, preferring the same status."""
+        """Return a version in another locale from which to copy shared values, preferably one with the same
+        status, or None.
+        """
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -236,7 +245,7 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write the relations that are stored in other documents' files."""
+        """Update the other documents' files that are affected by changes to this document's relations."""
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]

@@ -1,1 +1,3 @@
-"""TOML: a parser that also returns positions, and an editor that leaves all other bytes unchanged."""
+"""TOML: a parser that also returns positions, and an editor that leaves all bytes outside of its changes
+unchanged.
+"""

@@ -1,5 +1,6 @@
-"""TOML editor that changes values and leaves all other bytes unchanged. tomlkit can't be used, because it
-mixes line endings and reports no positions.
+"""TOML editor that changes values and leaves all other bytes unchanged.
+
+It does not use tomlkit, which mixes line endings and reports no positions.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,9 +22,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys of TOML text. The value REMOVE or None removes a key.
+    """Return a TOML text with changed top-level keys. If a new value is REMOVE or None, the key is removed.
 
-    `expand` rewrites changed keys completely. Raises NoNull if a value contains a null.
+    If `expand` is set, changed keys are rewritten completely. Raises NoNull if a value contains a null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -38,7 +39,9 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last value of each of the duplicate keys with these paths."""
+    """Return a TOML text without the duplicates of the keys with these paths. The last value of each key is
+    kept.
+    """
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -46,7 +49,7 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects replacements and additions for TOML text."""
+    """Editor that collects replacements and additions for a TOML text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
@@ -68,11 +71,11 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements that define a value or parts of it."""
+        """Return the statements that define the value at a path, or parts of it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Change the value at a path, rewriting only the parts that differ."""
+        """Change the value at a path from `old` to `new`, rewriting only the parts that differ."""
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -107,8 +110,8 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table, either below the table's last key or, if the table is missing, in a new table
-        at the end.
+        """Add a key to a table, below the table's last key. If the table is missing, the key is added to a
+        new table at the end of the text.
         """
         if value is REMOVE:
             return
@@ -148,7 +151,7 @@ class _TomlEditor:
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables, rewriting only the tables that differ."""
+        """Change an array of tables from `old` to `new`, rewriting only the tables that differ."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -166,7 +169,9 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """Return the text for a new value, rewriting only the parts that differ."""
+        """Return the text of a value after changing it from `old` to `new`, rewriting only the parts that
+        differ.
+        """
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -181,7 +186,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the changed text of an inline table, or None if it must be rewritten."""
+        """Return the text of an inline table after changing it, or None if the whole table must be rewritten."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -201,7 +206,7 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the changed text of an array, or None if it must be rewritten."""
+        """Return the text of an array after changing it, or None if the whole array must be rewritten."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None

@@ -1,6 +1,6 @@
 """TOML parser and writer.
 
-tomllib is eight times as fast as tomlkit, but reports no positions (see `statements`).
+The parser uses tomllib, which is eight times as fast as tomlkit but reports no positions (see `statements`).
 """
 
 import json
@@ -39,9 +39,10 @@ _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML. Dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
+    """Parse TOML. Dates, times, and numbers with a fraction or an exponent become Plain. Raises
+    SyntaxProblem.
 
-    Fills `positions` and `repeats` if given. Without `repeats`, a duplicate key is an error.
+    Fills `positions` and `repeats` if they are given. Without `repeats`, a duplicate key is an error.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -66,7 +67,9 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Replace the earlier occurrences of duplicate keys with spaces, and add the keys to `repeats`."""
+    """Return a TOML text in which spaces replace the earlier occurrences of duplicate keys. Adds these keys
+    to `repeats`.
+    """
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -86,7 +89,9 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after the value of a duplicate key, or 0 if tomllib reports something else."""
+    """Return the index after the value of a duplicate key, or 0 if the error message from tomllib is about
+    something else.
+    """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -97,7 +102,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """Convert dates and times to strings in the format that the API uses."""
+    """Convert a value from tomllib. Dates and times become strings in the format that the API uses."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -165,9 +170,10 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return the text to the right of `=`. Mappings become inline tables. Raises NoNull.
+    """Return the text of a value for the right side of `=`. Mappings become inline tables. Raises NoNull.
 
-    `lines` allows multi-line strings. `quote` is the previous value's quotation mark, which is reused.
+    If `lines` is set, strings can span multiple lines. `quote` is the previous value's quotation mark, which
+    is reused if possible.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -191,7 +197,7 @@ def toml_entry(key: str, value: Any) -> str:
 
 
 def is_section(value: Any) -> bool:
-    """Return whether a value is written in TOML below a table header."""
+    """Return whether a value is written below a table header in TOML."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -200,7 +206,9 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return the text of a mapping below `[keys]`, or of a list of mappings below `[[keys]]`."""
+    """Return the text of a mapping below the header `[keys]`, or of a list of mappings, each below the header
+    `[[keys]]`.
+    """
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -208,7 +216,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the text of a mapping: first its values, then its tables. `keys` is its path."""
+    """Return the text of a mapping: first its values, and then its tables. `keys` is the path of the mapping."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):

@@ -1,6 +1,6 @@
-"""The statements in TOML text, and where they begin and end.
+"""The statements in a TOML text, with their positions.
 
-tomllib must already have accepted the text.
+The text must be valid: tomllib must already have accepted it.
 """
 
 import re
@@ -28,7 +28,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value in TOML text, from index `start` to `end`."""
+    """A value in a TOML text, which extends from index `start` to index `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -38,7 +38,7 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value in an inline table, or an item in an array. `path` is relative to the table or
+    """A key with its value in an inline table, or an item in an array. `path` is relative to that table or
     array.
     """
 
@@ -49,8 +49,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or a table header (for which `value` is None). `table` is the path of the header
-    above, including indexes for tables in arrays.
+    """A key with its value, or a table header (for which `value` is None).
+
+    `table` is the path of the nearest header above. It includes indexes for tables in arrays.
     """
 
     path: KeyPath
@@ -61,7 +62,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return the statements of TOML text in order."""
+    """Return the statements in a TOML text, in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -85,7 +86,7 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """Return the path of the table that a header begins, with indexes of tables in arrays."""
+    """Return the path of the table that a header begins. It includes indexes for tables in arrays."""
     path: KeyPath = ()
     for i, key in enumerate(keys):
         path = (*path, key)
@@ -97,7 +98,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """Parse a dotted key. Return its parts, and the index after it."""
+    """Parse the dotted key at index `at`. Return its parts, and the index after the key."""
     parts = []
     while part := _PART.match(text, at):
         parts.append(_key(part[0]))
@@ -110,7 +111,7 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
 
 
 def key_spans(text: str, at: int) -> list[tuple[int, int]]:
-    """Return the span of each part of the dotted key at index `at`."""
+    """Return the start and end index of each part of the dotted key at index `at`."""
     while text[at] in "[ \t":  # a table header
         at += 1
     spans = []
@@ -174,7 +175,7 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def earlier_of_last(text: str) -> Statement | None:
-    """Return an earlier statement with the same key as the last one, or None.
+    """Return the first statement with the same key as the last statement, or None if there is no earlier one.
 
     The text must end after the value that tomllib has rejected.
     """
@@ -194,7 +195,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Describe a duplicate key. `end` is the index after its later value."""
+    """Return the description of a duplicate key. `end` is the index after the key's later value."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -204,7 +205,7 @@ def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
 
 
 def positions_in(text: str) -> Positions:
-    """Return the positions of keys and list items."""
+    """Return the positions of the keys and list items in a TOML text."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _everything(text):
@@ -219,7 +220,9 @@ def positions_in(text: str) -> Positions:
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start index and value of each statement and of everything inside it."""
+    """Yield the path, start index and value of each statement, and of each key and item inside the
+    statement's value.
+    """
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

@@ -1,5 +1,6 @@
-"""YAML editor that changes values and leaves all other bytes unchanged. The caller must parse the result to
-verify the edit.
+"""YAML editor that changes values and leaves all other bytes unchanged.
+
+The caller must parse the resulting text to verify the changes.
 """
 
 import re
@@ -25,7 +26,9 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the changed text of a list or mapping in brackets, or None if it must be rewritten."""
+    """Return the text of a list or mapping in brackets after changing it, or None if the whole value must be
+    rewritten.
+    """
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -73,7 +76,9 @@ def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return the text for a value inside brackets, with the previous quotation marks if possible."""
+    """Return the text of a value inside brackets. The previous quotation mark, `quote`, is reused if
+    possible.
+    """
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -87,9 +92,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change top-level keys of YAML text. The value REMOVE removes a key.
+    """Return a YAML text with changed top-level keys. If a new value is REMOVE, the key is removed.
 
-    `expand` replaces all anchors and aliases with their values.
+    If `expand` is set, all anchors and aliases are replaced with their values.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -111,7 +116,9 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last value of each of the duplicate keys with these paths."""
+    """Return a YAML text without the duplicates of the keys with these paths. The last value of each key is
+    kept.
+    """
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -126,7 +133,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects replacements for YAML text. Keys in `forced` are always rewritten."""
+    """Editor that collects replacements for a YAML text. The keys in `forced` are always rewritten."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -134,7 +141,9 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Add changes that rewrite all keys with anchors, aliases or << merges."""
+        """Return `changes` with further changes that rewrite each key whose value contains anchors or
+        aliases. If there is a << merge, all keys are rewritten.
+        """
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -142,7 +151,7 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys in a mapping in block style."""
+        """Change, remove and add keys in a block-style mapping."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -159,7 +168,9 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove all but the last value of each of these duplicate keys, also in nested mappings."""
+        """Remove the duplicates of these keys, which can also be in nested mappings. The last value of each
+        key is kept.
+        """
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -182,7 +193,7 @@ class _YamlEditor:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Change the value of a key in a mapping in block style."""
+        """Change the value of a key in a block-style mapping."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -222,9 +233,9 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace the value of a key, keeping the comment after it.
+        """Replace the value of a key, keeping the comment after the value.
 
-        `written` is the rest of the key's line, and the lines below.
+        `written` contains the rest of the key's line, and the lines below it.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
@@ -238,7 +249,7 @@ class _YamlEditor:
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment after a value."""
+        """Return the comment on the same line after a value."""
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -249,7 +260,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a list in block style. Unchanged and moved items keep their bytes and comments."""
+        """Change a block-style list. Items that are unchanged or moved keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -270,7 +281,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return the range of lines of each list item."""
+        """Return the lines of each item in a block-style list."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -302,7 +313,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Return whether a list item can be changed key by key."""
+        """Return whether a list item can be changed from `tree` to `value` key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -343,8 +354,8 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far lists are indented from their keys in the mapping: as far as its first list, or 2 if
-        it has none.
+        """Return how far lists are indented from their keys in a mapping. This is the indentation of the
+        mapping's first list, or 2 if there is none.
         """
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
@@ -374,7 +385,9 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """The lines of a list item in block style. `comments` is the start of the comments above the item."""
+    """The lines of an item in a block-style list. `comments` is the index at which the comments above the
+    item start.
+    """
 
     comments: int
     start: int
@@ -386,7 +399,7 @@ class _ItemLines:
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return the rest of a key's line, and the lines below it."""
+    """Return the text after a key: the rest of the key's line, and the lines below it."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 

@@ -1,4 +1,4 @@
-"""YAML parser that keeps unquoted values as text, and reports positions.
+"""YAML parser that keeps unquoted values as text and reports positions.
 
 It uses libyaml's events, because PyYAML's loaders would convert values to the types of YAML 1.1.
 """
@@ -22,9 +22,9 @@ _TOO_DEEP_FIX = "use fewer levels"
 def read_yaml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> Tree:
-    """Parse a YAML document, or return None if it is empty. Raises SyntaxProblem.
+    """Parse a YAML document. Return None if it is empty. Raises SyntaxProblem.
 
-    Fills `positions` and `repeats` if given. Without `repeats`, a duplicate key is an error.
+    Fills `positions` and `repeats` if they are given. Without `repeats`, a duplicate key is an error.
     """
     loader = LOADER(text)
     try:
@@ -62,7 +62,9 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed quote that caused a syntax error, or None."""
+    """Return the position of the unclosed quote that caused a syntax error, or None if there is no unclosed
+    quote.
+    """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
     last: Any = None
@@ -81,7 +83,9 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed bracket that caused a syntax error, or None."""
+    """Return the position of the unclosed bracket that caused a syntax error, or None if there is no unclosed
+    bracket.
+    """
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -103,9 +107,9 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder that creates a tree from the events of libyaml.
+    """Builder that creates a tree from libyaml's events.
 
-    It has its own stack, so deep nesting can't exhaust Python's stack.
+    It has its own stack, so that deep nesting can't exhaust Python's stack.
     """
 
     def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
@@ -206,7 +210,7 @@ class _Builder:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the innermost open mapping or list, and return its key or index."""
+        """Add a value to the innermost open mapping or list. Return the key or index of the value."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -232,7 +236,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a key as a string, or _MERGE for an unquoted `<<`."""
+        """Return a mapping's key as a string, or _MERGE for an unquoted `<<`."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
@@ -255,7 +259,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add those keys of a << merge that the mapping does not already have."""
+        """Add to the mapping `container` those keys of a << merge that it does not contain yet."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -316,8 +320,8 @@ def _check_tag(event: Any) -> None:
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
     """Yield the path, start, end and quotation mark of each key in the mappings with the given paths.
 
-    This takes less than half the time of `yaml_nodes`. Lists and mappings that contain such a mapping must be
-    in `mappings`, too.
+    `mappings` must also contain the paths of all lists and mappings around these. This takes less than half
+    the time of `yaml_nodes`.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -345,8 +349,8 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Return the path of the next value in a list or mapping. Return None if it is a key, or if the container
-    has no path.
+    """Return the path of the next value in a list or mapping. Return None if the next value is a key, or if
+    the container has no path.
     """
     at, key = container
     if at is None:
@@ -362,7 +366,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse YAML text into a syntax tree, or return None if it is empty."""
+    """Parse a YAML text into a syntax tree. Return None if the text is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

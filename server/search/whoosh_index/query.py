@@ -20,7 +20,9 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of the queries, with a higher score for each."""
+    """Query for documents that match at least `least` of the queries in `parts`. The more queries a document
+    matches, the higher its score.
+    """
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
@@ -83,8 +85,9 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words, each given as a list of terms. With `start`, the words must be in the
-    attribute whose positions begin at `start`.
+    """Query for a sequence of words. Each word is given as a list of terms.
+
+    If `start` is set, the words must be in the attribute whose positions begin at `start`.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -111,8 +114,8 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase. The time is linear in the number of
-        positions and words.
+        """Return whether the current document contains the phrase. The time that this takes is linear in the
+        number of positions and words.
         """
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
@@ -167,7 +170,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryMaker:
-    """Compiler of queries for one state of the index."""
+    """Compiler that creates queries for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
@@ -175,7 +178,7 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        Unless `every` is set, texts that match a single word or clause are also found.
+        Unless `every` is set, texts that match only a single word or clause are also found.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -202,7 +205,9 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings. These only increase the scores of matches."""
+        """Return queries for the words in headings. These queries only increase the scores of texts that
+        match anyway.
+        """
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
@@ -229,7 +234,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
-        """Return the terms for a word, with their weights."""
+        """Return the terms to search for to find a word, with their weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):
@@ -237,7 +242,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms among the words that start with `start`."""
+        """Return the most frequent terms of words that start with `start`."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []

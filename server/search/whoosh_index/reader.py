@@ -1,4 +1,4 @@
-"""Index reader: finds the best matches, counts matches, and finds similar words."""
+"""Index reader: finds the best matches, counts matches, and suggests similar words."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +30,8 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), match counts by group, and the words in the search that no version
-    contains.
+    """The best matches (each with its score and key), the number of matches in each group, and the words in
+    the search that no version contains.
     """
 
     best: list[tuple[float, str]]
@@ -40,7 +40,9 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches, ordered only by score and key, so that consecutive pages do not overlap."""
+    """The best `limit` matches. They are ordered only by score and key, so that consecutive pages of results
+    do not overlap.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -48,7 +50,7 @@ class _Best:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add a match. Its key, `keys[number]`, is read only if the match can be among the best."""
+        """Add a match. Its key, `keys[number]`, is read only if the match can be one of the best."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -98,10 +100,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in `wanted` groups, and match counts of `counted` groups. Raises
-        LimitError.
+        """Return the best `limit` versions in the groups that `wanted` accepts, and the number of matches in
+        each group that `counted` accepts. Raises LimitError.
 
-        `documents` contains the number of counted versions, by language.
+        `documents` contains, for each language, the number of versions in the counted groups.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -120,8 +122,8 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word, or None. Only words in `counted` groups
-        are used.
+        """Return the most likely correction for a misspelled word, or None. Only words in groups that
+        `counted` accepts are suggested.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
@@ -154,8 +156,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in `wanted` groups, and the match counts of groups
-        visible to the caller.
+        """Run a query. Return the best `limit` versions in the groups that `wanted` accepts, and the number
+        of matches in each group that is visible to the caller.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)
@@ -184,7 +186,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the words in the search that no `counted` group contains."""
+        """Return the words in the search that don't occur in any group that `counted` accepts."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

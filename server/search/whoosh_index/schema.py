@@ -1,6 +1,6 @@
-"""Schema of the index: Each version is one whoosh document, and each language has fields such as `text_en`.
+"""Schema of the index. Each version is one whoosh document, and each language has fields such as `text_en`.
 
-Each attribute has its own range of positions, for conditions such as `title:tide`.
+Each attribute has its own range of positions, which conditions such as `title:tide` use.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Type of whoosh fields whose values are already complete postings."""
+    """Type of the whoosh fields whose values are complete postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -26,12 +26,12 @@ class Postings(fields.FieldType):  # type: ignore[misc]
         self.stored = self.unique = self.spelling = False
 
     def index(self, value: Any, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """Yield the postings as (term, frequency, sum of weights, encoded positions)."""
+        """Yield the postings in the form (term, frequency, sum of weights, encoded positions)."""
         return iter(value)
 
 
 def make_schema() -> Any:
-    """Return the whoosh schema, with fields for each language."""
+    """Return the whoosh schema, which contains fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

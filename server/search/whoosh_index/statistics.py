@@ -1,5 +1,5 @@
-"""Statistics about terms, from which scores are computed. They don't reveal whether a hidden version contains
-a word.
+"""Statistics about terms, from which scores are computed. The statistics don't reveal whether a hidden
+version contains a word.
 """
 
 import heapq
@@ -15,8 +15,9 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Statistics about terms in the groups that the caller is allowed to see. `documents` contains the number
-    of versions in these groups, by language.
+    """Statistics about terms in the groups that the caller is allowed to see.
+
+    `documents` contains, for each language, the number of versions in these groups.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms in visible versions."""
+        """Return those `limit` terms in `terms` that are most frequent in visible versions."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.
@@ -78,14 +79,14 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores, computed only from versions that the caller is allowed to see."""
+    """BM25 scores that are computed only from versions that the caller is allowed to see."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)
         self.statistics = statistics
 
     def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
-        """Return the object with which whoosh scores a term."""
+        """Return the object that whoosh uses to score a term."""
         made = super().scorer(searcher, fieldname, text, qf)
         if isinstance(made, scoring.BM25FScorer):
             term = text.decode() if isinstance(text, bytes) else text

@@ -24,7 +24,9 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index, and a digest of its content. A paragraph is (attribute number, weight, text)."""
+    """One version to index, and a digest of its content. Each paragraph is a tuple (attribute number, weight,
+    text).
+    """
 
     key: str
     digest: str
@@ -49,7 +51,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version to the index, replacing one with the same key."""
+        """Add a version to the index. It replaces any version with the same key."""
         if entry.key in self._put:
             self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()
@@ -112,7 +114,9 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings for a version's terms and headings, and its words in their original spelling."""
+    """Return the postings for the terms in a version, the postings for the terms in its headings, and its
+    folded words.
+    """
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

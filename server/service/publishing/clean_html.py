@@ -47,8 +47,8 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def resolver(address: str, media: str) -> Resolve:
-    """Return a function that makes links absolute, given the document's public URL and the server of
-    `/uploads/`.
+    """Return a function that makes links absolute. `address` is the document's public URL, and `media` is the
+    URL of the server for `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:
@@ -68,13 +68,15 @@ def resolver(address: str, media: str) -> Resolve:
 
 
 def _media_path(link: str) -> str:
-    """Return the path of a media file, such as `/uploads/fog.png` for `../uploads/fog.png`, or ""."""
+    """Return the path of the media file to which a link points (`/uploads/fog.png` for `../uploads/fog.png`),
+    or "" for other links.
+    """
     path = link if link.startswith("/") else "/" + link.lstrip("./")
     return path if path.startswith("/uploads/") and "/../" not in path else ""
 
 
 class _Cleaner(HTMLParser):
-    """Writes the allowed elements to `out` and closes every element."""
+    """HTML parser that writes the allowed elements to `out`, and closes every element."""
 
     def __init__(self, resolve: Resolve) -> None:
         super().__init__(convert_charrefs=True)
@@ -136,7 +138,7 @@ class _Cleaner(HTMLParser):
 
 
 def clean(html: str, resolve: Resolve) -> str:
-    """Return HTML that is safe to show on another page, with absolute links."""
+    """Return HTML with absolute links that is safe to show on another page."""
     cleaner = _Cleaner(resolve)
     cleaner.feed(html)
     return cleaner.finish().strip()

@@ -1,4 +1,4 @@
-"""The items of a feed, rendered as the public sees the documents in the content API."""
+"""The items of a feed, with the documents' values as the content API returns them to the public."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,7 +51,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """A picture: absolute URL, media type, and size in bytes."""
+    """A picture: its absolute URL, its media type, and its size in bytes."""
 
     url: str
     mime: str
@@ -60,7 +60,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a feed. `content` is HTML; all other texts are plain."""
+    """One item of a feed. `content` is HTML, and all other texts are plain text."""
 
     id: str
     address: str
@@ -77,7 +77,7 @@ class Item:
 
 
 def items_of(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return the items of a feed in order. Raises the errors of the content API if its settings are
+    """Return the items of a feed, in order. Raises the errors of the content API if the feed's settings are
     invalid.
     """
     found: list[Item] = []
@@ -113,7 +113,7 @@ def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
 
 
 def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed) -> Iterator[Document]:
-    """Yield the first documents that have a public URL, as many as the feed contains."""
+    """Yield the documents that have a public URL, up to the feed's maximum number of items."""
     count = 0
     for document in documents:
         if count == feed.limit:
@@ -127,7 +127,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the attribute path for each part of an item, by key of `item`."""
+    """Return the attribute path for each part of an item, by the part's key in the setting `item`."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), _content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -153,7 +153,9 @@ def _fits(attribute: Attribute | None, key: str, site: PublicSite) -> bool:
 
 
 def _populate(paths: Any, type_: Type, schema: Schema) -> dict[str, Any]:
-    """Return the parameter `populate` for the relations, components and media in attribute paths."""
+    """Return the value of the `populate` parameter for the relations, components and media attributes in
+    `paths`.
+    """
     populate: dict[str, Any] = {}
     for path in paths:
         inside, current, names = populate, type_, path.split(".")
@@ -177,7 +179,7 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: Any, path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in a JSON document. The path can lead through lists."""
+    """Yield the values at an attribute path in `data`, which is parsed JSON. The path can lead through lists."""
     if isinstance(data, list):
         for entry in data:
             yield from _values(entry, path)
@@ -193,7 +195,7 @@ def _values(data: Any, path: str) -> Iterator[Any]:
 
 
 def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site: PublicSite) -> Item:
-    """Return the item for a document, whose response body is `body`."""
+    """Return the feed item for a document. `body` is the content API's response for the document."""
     address = site.address(document) or ""
     times = document.updated_at, document.published_at
     media_url = media_origin(site.state.settings, address)
@@ -250,7 +252,7 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
 
 
 def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
-    """Yield the values at a path. A list of blocks is one value."""
+    """Yield the values at an attribute path. A list of blocks counts as one value."""
     parent, _, name = path.rpartition(".")
     for holder in _values(data, parent) if parent else (data,):
         if isinstance(holder, Mapping) and holder.get(name) is not None:
@@ -258,7 +260,7 @@ def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
 
 
 def _without_modules(text: str) -> str:
-    """Return MDX without its `import` and `export` statements. Code blocks stay as they are."""
+    """Return MDX text without its `import` and `export` statements. Code blocks are left unchanged."""
     return _MODULES.sub(lambda found: found["code"] or "", text)
 
 
@@ -269,7 +271,9 @@ def _html(value: Any) -> str:
 
 
 def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:
-    """Yield the names of the authors at an attribute path, or the titles of related documents."""
+    """Yield the names of the authors at an attribute path. For a relation, these are the titles of the
+    related documents.
+    """
     target = _target_of(type_, path.split("."), schema)
     title = title_of(target) if target else None
     for value in _values(data, path):

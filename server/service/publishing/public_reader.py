@@ -1,4 +1,4 @@
-"""What the public is allowed to find: published documents, for feeds, sitemaps and redirects."""
+"""What the public is allowed to find: the published documents for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class PublicSite:
-    """One state of a site, as the public sees it. `budget` limits the cost of the request."""
+    """One state of a site, as the public sees it. `budget` limits the cost of a request."""
 
     state: State
     budget: Budget = UNLIMITED
@@ -42,7 +42,7 @@ class PublicSite:
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document with its public URL, in an order that depends only on the
+        """Yield each published document that has a public URL, with that URL. The order depends only on the
         documents.
         """
         for type_ in self.types:
@@ -59,15 +59,17 @@ class PublicSite:
         return self.addresses(document.type, document.locale)(document).decode() or None
 
     def addresses(self, type_: Type, locale: str) -> Make:
-        """Return a function for the public URL of a document, or b"" if it has none."""
+        """Return a function that returns a document's public URL, or b"" if the document has none."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
     def cached(self, what: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a function with the same results as `make`, which depend only on the document and its public
-        URL. Results for documents that have not changed are cached.
+        """Return a function that returns the same results as `make`, but caches them until the document
+        changes.
+
+        The results of `make` must depend only on the document and its public URL.
         """
         pattern = pattern_of(type_, locale, self.state.settings) or ""
         rules = self.layout.rules if "{name}" in pattern else None

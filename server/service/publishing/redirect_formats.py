@@ -1,6 +1,6 @@
-"""Redirects as configuration files for web servers and hosts (docs/redirects.md).
+"""Redirects in the form of configuration files for web servers and hosting services (docs/redirects.md).
 
-Percent-encoding keeps spaces, quotes, semicolons and line breaks out.
+Spaces, quotes, semicolons and line breaks can't occur in the redirects, because they are percent-encoded.
 """
 
 import json
@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format for redirects. `write` also returns the redirects that it can't represent."""
+    """A format for redirects. `write` returns the text, and the redirects that the format can't represent."""
 
     several_hosts: bool
     write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
@@ -31,7 +31,7 @@ def _split_source(redirect: Redirect) -> tuple[str, str]:
 
 
 def _decoded(path: str) -> str | None:
-    """Return a decoded path, or None if it is not UTF-8 or contains control characters."""
+    """Return a percent-decoded path, or None if it is not UTF-8 or contains control characters."""
     try:
         text = unquote_to_bytes(path).decode()
     except UnicodeDecodeError:
@@ -40,7 +40,9 @@ def _decoded(path: str) -> str | None:
 
 
 def _encoded(target: str) -> str:
-    """Percent-encode the characters that have a meaning in some formats."""
+    """Return a redirect's target with those characters percent-encoded that have a special meaning in some of
+    the formats.
+    """
     scheme, colon, rest = target.partition("://")
     for character in "$'();,*!":
         rest = rest.replace(character, f"%{ord(character):02X}")
@@ -64,7 +66,9 @@ def _lines(
 
 
 def _target_in_rule(redirect: Redirect) -> str:
-    """Return the target for a file `_redirects`: a path, if it is on the same host as the source."""
+    """Return a redirect's target for a file named `_redirects`. It is only a path if the target is on the
+    same host as the source.
+    """
     target = _encoded(redirect.target)
     if origin_of(redirect.target) != redirect.origin:
         return target

@@ -1,5 +1,6 @@
-"""Redirects from former addresses of documents (aliases, and addresses at earlier commits) to
-current ones.
+"""Redirects from documents' former addresses to their current addresses.
+
+Former addresses are aliases, and the addresses that documents had at earlier commits.
 """
 
 import re
@@ -36,7 +37,9 @@ _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """A redirect from a percent-encoded path (and query) on the host `origin` to a URL on any host."""
+    """A redirect from `source`, a percent-encoded path (and query) on the host `origin`, to a URL on any
+    host.
+    """
 
     origin: str
     source: str
@@ -44,7 +47,7 @@ class Redirect(NamedTuple):
     document: Document
 
     def as_json(self) -> dict[str, Any]:
-        """Return the redirect as JSON."""
+        """Return the redirect in the form of a JSON object."""
         _, document_id, locale = self.document.key
         return {
             "from": self.source,
@@ -59,7 +62,7 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True)
 class RedirectList:
-    """All redirects of a site, sorted by source, and the problems with aliases."""
+    """All redirects of a site, sorted by source, and the problems with its aliases."""
 
     redirects: list[Redirect]
     problems: list[Problem]
@@ -76,7 +79,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file: `text` as written, and its line."""
+    """An alias in a document's file. `text` is the alias as it is written there, and `line` is its line."""
 
     document: Document
     address: str
@@ -98,7 +101,7 @@ class Redirects:
         self._same: tuple[object, RedirectList] | None = None
 
     def of(self, caller: Caller) -> RedirectList:
-        """Return the redirects. Raises ForbiddenError if the caller is not allowed to list them."""
+        """Return the site's redirects. Raises ForbiddenError if the caller is not allowed to list them."""
         require_of_site(caller.actor, REDIRECTS, "read", caller.state.schema)
         state, head, last = caller.state, caller.commit or self.site.git.committed.commit, self._last
         if last is None or last[1] != head or not last[0].shows_same_content(state):
@@ -127,7 +130,7 @@ class Redirects:
         return self._same[1]
 
     def _declared(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
-        """Yield the aliases in the files of documents. Files that have not changed are not read again."""
+        """Yield the aliases in the documents' files. Files that have not changed are not read again."""
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
         known = {} if commit else self._aliases
@@ -197,11 +200,11 @@ def list_redirects(
     *,
     aliases_from_root: bool = False,
 ) -> RedirectList:
-    """Return the redirects from aliases and former addresses (newest first) to current addresses.
+    """Return the redirects from aliases and former addresses to current addresses. An alias takes precedence
+    over a former address.
 
-    `declared` are the aliases. `former` are the former addresses, with the documents that had them last. An
-    alias wins over a former address. Aliases that contradict each other, or that are the address of a
-    document, are problems.
+    `declared` contains the aliases. `former` maps each former address to the document that had it last. It is
+    a problem if an alias belongs to more than one document or is the address of a document.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)
@@ -256,13 +259,15 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    """Return where a source leads, preferably a different address."""
+    """Return the address to which a source leads. If the aliases lead to more than one, prefer an address
+    other than the source.
+    """
     targets = [source_of_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 
 
 def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Mapping[Source, Source]) -> None:
-    """Add a problem for an alias that is the current address of a document."""
+    """Add a problem for an alias that is also the current address of a document."""
     other, _ = builder.current[source]
     loop = _loop(source, source_of_address(alias.address), edges)
     if loop:
@@ -273,8 +278,8 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Follow redirects from `source` via `target`. Return the addresses if they lead back to
-    `source`, or [].
+    """Follow the redirects from `source` via `target`. Return the addresses on the way if they lead back to
+    `source`, and [] otherwise.
     """
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:

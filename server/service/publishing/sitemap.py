@@ -1,6 +1,6 @@
 """Sitemaps (https://www.sitemaps.org/protocol.html) of all pages that show published documents.
 
-If there is more than one, `/sitemap.xml` is their index.
+If there is more than one sitemap, `/sitemap.xml` is an index of the sitemaps.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. The first one is NAME.
+    """Return the sitemaps by file name. NAME is the only sitemap or, if there are several, the index.
 
     Raises NotFoundError if no content type has public URLs.
     """
@@ -47,7 +47,7 @@ def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BY
 
 
 def _urls(site: PublicSite) -> Iterator[bytes]:
-    """Yield an element for each address, sorted by address. If two documents have the same address, it is
+    """Yield an XML element for each address, sorted by address. An address that several documents have is
     listed only once.
     """
     by_document: dict[Key, list[tuple[Document, str]]] = {}
@@ -79,7 +79,9 @@ def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document, and the default locale's link for all other languages."""
+    """Yield a link for each locale of a document. The default locale also gets a link for all other
+    languages.
+    """
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

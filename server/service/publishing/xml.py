@@ -1,4 +1,4 @@
-"""Writing of XML as escaped text, without the characters that XML does not allow."""
+"""XML writer that escapes text and removes the characters that XML does not allow."""
 
 import re
 from collections.abc import Iterable
@@ -9,18 +9,18 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def legal(text: str) -> str:
-    """Remove the characters that XML 1.0 does not allow."""
+    """Return text without the characters that XML 1.0 does not allow."""
     return _ILLEGAL.sub("", text)
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
-    """Return an element that contains text. In attribute names, `__` stands for a colon."""
+    """Return an XML element that contains text. In the names of `attributes`, `__` stands for a colon."""
     start = f"{name}{_attributes(attributes)}"
     return f"<{start}>{escape(legal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
 
 def parent(name: str, children: Iterable[str], **attributes: str) -> str:
-    """Return an element that contains other elements, each on its own line."""
+    """Return an XML element that contains other elements, each of which starts on a new line."""
     lines = "\n".join(children)
     return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
 

@@ -1,4 +1,4 @@
-"""Responses in an export: content types, media library and named queries."""
+"""Responses in an export: those for content types, the media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,20 +43,22 @@ LOCALES = "locale"  # for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Actor and status of an export. With `drafts`, drafts are preferred if the actor can read them."""
+    """The actor and the status of an export. If `drafts` is set, drafts are exported if the actor is allowed
+    to read them.
+    """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests, or {} for published versions."""
+        """Return the `status` parameter for requests for a content type, or {} to request published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Documents of a content type in one locale, with the query for them."""
+    """The documents of a content type in one locale, and the query for them."""
 
     access: Access
     view: View
@@ -80,7 +82,7 @@ class ListRequest:
 
     @property
     def paths(self) -> Iterator[str]:
-        """Paths of the exported files."""
+        """The paths of the files to export."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -91,7 +93,9 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses for a single type, or for the pages and documents of a list."""
+        """Yield the response for a single type, or the responses for all pages and documents of a collection
+        type.
+        """
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -173,7 +177,7 @@ FILES = "/api/upload/files"
 class SiteExport:
     """All responses in an export for one actor.
 
-    Raises SetupError if site.yaml contains an invalid request.
+    Its properties raise SetupError if site.yaml contains an invalid request.
     """
 
     state: State
@@ -186,12 +190,12 @@ class SiteExport:
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """Responses for the setting `export.queries`."""
+        """The responses to the requests in the setting `export.queries`."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """Media files that the actor is allowed to list."""
+        """The media files that the actor is allowed to list."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -280,7 +284,7 @@ _BATCH_IMAGES = 100  # images to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create the missing resized images. Return the number of failures."""
+    """Create the resized images that are missing. Return how many could not be created."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -292,7 +296,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with media file URLs that start with `base`."""
+    """Return the state after adding `base` at the start of the media files' URLs."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -305,7 +309,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield possible paths of the media files that a response refers to."""
+    """Yield possible paths of the media files to which a response refers."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -314,7 +318,9 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Map upload paths, including those of resized images, to their sources."""
+    """Return the source of each media file in `paths`, by upload path. Also includes the files' resized
+    images.
+    """
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -331,7 +337,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a source. It raises OSError and BucketError."""
+    """Return a function that opens a source. The function raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

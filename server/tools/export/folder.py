@@ -1,6 +1,6 @@
-"""Export folder, in which files are replaced atomically and only if they have changed.
+"""Export folder, in which files are replaced atomically, and only if their content has changed.
 
-Only files listed in the manifest are overwritten or removed, and symbolic links are never followed.
+Only files that are listed in the manifest are overwritten or removed, and symbolic links are never followed.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file. Its SHA-256 hash is "" if the export was interrupted."""
+    """One exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -46,9 +46,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Exported files by path, and the options of the export.
+    """The exported files, by path, and the options of the export.
 
-    `commit` is "" for the current state.
+    `commit` is the past commit that was exported, or "" for the current state.
     """
 
     site: str
@@ -59,7 +59,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Serialize the manifest as JSON, with one line for each file."""
+        """Return the manifest as JSON, with one line for each file."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -82,7 +82,9 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None. Raises SetupError if it is invalid."""
+    """Return the manifest in a folder, or None if there is none. Raises SetupError if the manifest is
+    invalid.
+    """
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -109,7 +111,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return the path. Raises ValueError if it is not allowed in an export."""
+    """Return `path`. Raises ValueError if the path is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -127,7 +129,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of written, unchanged and removed files, and the export's size in bytes."""
+    """The numbers of written, unchanged and removed files, and the size of the export in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -156,7 +158,7 @@ class Folder:
                     self._scan(entry, entry.name)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Record paths in the manifest before files are written.
+        """Record paths in the manifest before files are written there.
 
         Raises SetupError if a file that no export created is in the way.
         """
@@ -173,7 +175,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def put(self, response: Response) -> None:
-        """Write a response, unless its file is up to date."""
+        """Write a response to its file, unless the file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -186,7 +188,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file, unless its copy is up to date."""
+        """Copy the open file `source` to `path`, unless the copy there is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -204,7 +206,9 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove files that are no longer exported, and empty folders."""
+        """Remove files whose paths are not in `paths` because they are no longer exported, and folders that
+        become empty.
+        """
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -215,7 +219,7 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed."""
+        """Write the manifest if it has changed. Return the tally."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
@@ -233,7 +237,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a parent is a symbolic link, or a file that no export created."""
+        """Raise SetupError if a folder above the path is a symbolic link, or a file that no export created."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -250,7 +254,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether a file that no export created is at or below a path."""
+        """Return whether a file that no export created is at the path or below it."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -309,7 +313,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if a path can't be stored."""
+    """Raise SetupError if a path can't be used in an export."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -340,9 +344,9 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager that locks and yields the export folder, and creates it if needed.
+    """Context manager that locks and yields the export folder. The folder is created if it does not exist.
 
-    Raises SetupError if the folder has other contents, or an export for a different role.
+    Raises SetupError if the folder has other contents, or contains an export for a different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
@@ -376,7 +380,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the last export's manifest. Raises SetupError if the folder can't be used."""
+    """Return the manifest of the last export. Raises SetupError if the folder can't be used for this export."""
     try:
         found = read_manifest(root)
     except SetupError:

@@ -23,7 +23,7 @@ from server.tools.export.response import Response
 
 
 def publications(site: PublicSite) -> Iterator[Response]:
-    """Yield all feeds and sitemaps. Raises SetupError if the settings of a feed are invalid."""
+    """Yield all feeds and sitemaps. Raises SetupError if a feed's settings are invalid."""
     for name, feed in site.state.settings.feeds.items():
         if not is_public(feed, site):
             continue
@@ -44,7 +44,7 @@ def publications(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Files with redirects, and the numbers of redirects and of aliases that are left out."""
+    """Files with redirects, and the numbers of redirects and aliases that are not in these files."""
 
     files: tuple[Response, ...] = ()
     left: int = 0
@@ -52,9 +52,9 @@ class RedirectFiles:
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
-    """Return the files for the setting `export.redirects`.
+    """Return the files for the formats in the setting `export.redirects`.
 
-    Raises SetupError if a format can't contain the redirects, because they are on several hosts.
+    Raises SetupError if a format can't contain the redirects because they are for more than one host.
     """
     wanted = state.settings.export.redirects
     if not wanted:

@@ -1,4 +1,4 @@
-"""One file of an export."""
+"""One file in an export."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Export of a site: responses, and the media files that they refer to."""
+"""Export of a site: its responses, and the media files to which they refer."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export. `commit` is "" for the current state."""
+    """The options of an export. `commit` is the past commit to export, or "" for the current state."""
 
     role: str = "public"
     everything: bool = False
@@ -47,10 +47,10 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    `unscaled` counts images that could not be resized. `left_out` lists types that the role is not allowed to
-    read.
-    `unwritten` counts redirects that a format can't represent, and `wrong_aliases` those that contradict
-    each other.
+    - `unscaled`: the number of images that could not be resized.
+    - `left_out`: the types that the role is not allowed to read.
+    - `unwritten`: the number of redirects that a format can't represent.
+    - `wrong_aliases`: the number of problems with aliases.
     """
 
     documents: Mapping[str, int]

@@ -21,10 +21,10 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """A version to write to a file.
+    """A document version to write to a file.
 
-    `told` contains the names of the attributes that are in the source. For example, Strapi's API omits
-    passwords.
+    `told` contains the names of the attributes that are in the source. For example, passwords are missing if
+    the source is Strapi's API.
     """
 
     type: Type
@@ -42,7 +42,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield a list of each document's versions. The first version determines the file name."""
+    """Yield, for each document, a list of its versions. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -85,7 +85,9 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
+    """Return whether `draft` equals `twin`, its published version. Relations to unpublished documents are
+    ignored.
+    """
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -119,7 +121,7 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version from the source. Invalid values are mentioned in the report."""
+    """Convert a version from the source to a version for a file. Invalid values are mentioned in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

@@ -1,4 +1,4 @@
-"""Writer for imported documents, which uses the same code as writes through the API."""
+"""Writer of imported documents, which uses the same code as writes through the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Write all document versions, and remove files of versions that are gone from the source."""
+    """Write all document versions, and remove the files of versions that are no longer in the source."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
@@ -48,7 +48,9 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the versions in the site's files, parsed with the schema that the import creates."""
+    """Return the document versions in the site's files, parsed with the schema that the site has after the
+    import.
+    """
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -72,7 +74,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # the new texts of files, by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge a document's versions with those in the site."""
+        """Merge a document's versions with the existing versions in the site."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -128,7 +130,9 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Change an existing file. Attributes that are not in the source are kept."""
+        """Return the changed text of an existing file. Attributes that are not in the source keep their
+        values.
+        """
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -136,7 +140,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether parsing a text results in the values of a version."""
+        """Return whether parsing `text` results in the values of the version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would reject such a file.
         try:

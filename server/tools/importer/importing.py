@@ -1,4 +1,4 @@
-"""Import of a source as one atomic write. After a crash, the import can be repeated."""
+"""Import of a source in one atomic write. After a crash, the import can simply be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of an import."""
+    """The options of an import."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -32,7 +32,7 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Result of an import."""
+    """The result of an import."""
 
     source: Source
     merge: Merge

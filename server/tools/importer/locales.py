@@ -1,4 +1,4 @@
-"""Locales, roles and project settings from a source, for site.yaml."""
+"""Locales, roles and project settings from a source, which are added to site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if it need not change. Raises SetupError."""
+    """Return the new text of site.yaml, or None if it does not have to change. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}
@@ -77,7 +77,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return those permissions of each role that Bifolio supports."""
+    """Return each role's permissions, omitting those that Bifolio does not support."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -91,7 +91,9 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and action. Return None if Bifolio does not support it."""
+    """Convert a Strapi permission to a subject and an action. Return None if Bifolio does not support the
+    permission.
+    """
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

@@ -1,6 +1,7 @@
-"""Merge of an import into the site.
+"""Merge of imported content into a site.
 
-Files that were edited, moved or deleted in the site are kept, unless the import overwrites them.
+Files that were edited, moved or deleted in the site are left as they are, unless the import is told to
+overwrite them.
 """
 
 from collections.abc import Callable
@@ -16,7 +17,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of documents, and of files by outcome."""
+    """The number of documents, and the number of files for each outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -24,7 +25,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """Changes that an import will make."""
+    """The changes that an import will make to a site."""
 
     root: Path
     changeset: Changeset
@@ -36,7 +37,7 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """The number of files to create, change or remove."""
+        """The number of files that will be created, changed or removed."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
@@ -46,8 +47,10 @@ class Merge:
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. `new` returns the text for a new file, and `changed` turns the text of an
-        existing file into the new text. `said` is a digest of the content in the source.
+        """Merge a text file. `said` is a digest of the file's content in the source.
+
+        `new` returns the text for a new file. `changed` is given the text of an existing file and returns the
+        new text.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -79,10 +82,10 @@ class Merge:
             self._keep(subject, path, "already exists with other content and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a media file is up to date, and record it if so.
+        """Return whether a media file is up to date. If so, record and count it.
 
-        `said` is a digest of its description. `found` is a digest of its bytes, or None if they are not known
-        yet.
+        `said` is a digest of the file's description. `found` is a digest of its content in the source, or
+        None if that is not known yet.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -93,7 +96,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count the outcome for a media file in a dry run, without downloading it."""
+        """For a dry run, count what would happen to a media file, without downloading it."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -103,7 +106,7 @@ class Merge:
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
         """Merge a media file that was downloaded to `source`.
 
-        `found` is the digest of its bytes, and `said` the digest of its description.
+        `said` is a digest of the file's description, and `found` is a digest of its content.
         """
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
@@ -126,7 +129,9 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file whose content is no longer in the source, unless it was edited in the site."""
+        """Remove a file whose document is no longer in the source. The file is kept if it was edited in the
+        site, unless the import overwrites such files.
+        """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

@@ -1,6 +1,6 @@
-"""Reader for API settings in a Strapi project's `config/api` (docs/import.md).
+"""Reader of the API settings in a Strapi project's `config/api` (docs/import.md).
 
-The file is a program. Because it is not executed, only literal values can be read.
+The file is a program, which is not executed. Therefore, only literal values can be read.
 """
 
 import re
@@ -27,13 +27,13 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """Settings for `api` in site.yaml, as strings, and the names of settings that could not be read."""
+    """The settings for `api` in site.yaml, as strings, and the names of the settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings as a nested mapping."""
+        """Return the settings in the form of a nested mapping."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -51,7 +51,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Read the API settings of a Strapi project. Raises SetupError."""
+    """Return the API settings of a Strapi project. Raises SetupError."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -77,7 +77,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the text between a section's braces, or ""."""
+    """Return the text between a section's braces, or "" if there is no such section."""
     begin = opening.search(text)
     if begin is None:
         return ""

@@ -1,4 +1,5 @@
-"""Record of earlier imports, by which an import can distinguish edits in the site from changes in the source.
+"""Record of earlier imports, which shows whether a file was edited in the site or changed in the source.
+
 Without the record, every file that differs from the source counts as edited.
 """
 
@@ -19,7 +20,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """The digests of a file's content in the source, and of the file that was written."""
+    """The digest of a file's content in the source, and the digest of the file that was written."""
 
     source: str
     file: str
@@ -27,7 +28,7 @@ class ImportedDigests:
 
 @dataclass(slots=True)
 class SourceRecord:
-    """Digests of imported files, by path."""
+    """The digests of imported files, by path."""
 
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
@@ -37,7 +38,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of earlier imports, or an empty one if it is missing or invalid."""
+    """Return the record of earlier imports, or an empty record if the file is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -61,7 +62,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the digest of a file, or None if it is missing."""
+    """Return the digest of a file, or None if the file is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)

@@ -1,6 +1,6 @@
 """Converts imported schemas and merges them into a site.
 
-Omits unsupported attributes and schemas, along with everything that depends on them.
+Unsupported attributes and schemas are omitted, together with everything that depends on them.
 """
 
 import re
@@ -54,7 +54,7 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The site's schema and settings after the import."""
+    """The schema and settings that the site has after the import."""
 
     schema: Schema
     settings: Settings
@@ -72,7 +72,9 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form in which schema.json files contain them. Return them by Bifolio's uid."""
+    """Convert schemas to the form in which schema.json files contain them. Return the schemas by their uid in
+    Bifolio.
+    """
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -91,7 +93,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Mention in the report the attributes that the Strapi project added to users, because they are not
+    """Mention in the report the attributes that the Strapi project added to users. These attributes are not
     imported.
     """
     found: Mapping[str, Shape] = next(
@@ -148,7 +150,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file, or None if the schema's name is not a valid file name."""
+    """Return the path of a schema's file, or None if the name of the schema can't be used as a file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -163,7 +165,7 @@ def fit(
 ) -> tuple[Merge, Fitted]:
     """Merge schemas into the site. Invalid schemas are omitted, and mentioned in the report.
 
-    `begin` creates the merge. Raises SetupError if the site's own files are invalid.
+    `begin` returns a new merge. Raises SetupError if the site's own files are invalid.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -224,7 +226,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return the reason why an attribute is not supported, or "" if it is."""
+    """Return the reason why an attribute is not supported, or "" if it is supported."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"
@@ -234,7 +236,9 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema and all attributes that refer to it."""
+    """Remove the schema `gone` and all attributes that refer to it. `why` is the reason to mention in the
+    report.
+    """
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

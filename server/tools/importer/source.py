@@ -1,4 +1,4 @@
-"""Content to import, from an archive or a running installation."""
+"""Content to import, from an export archive or a running installation."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,9 +23,9 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A version of a document in one locale, which is "" for a content type without locales.
+    """A document version in one locale, or with the locale "" if the content type has no locales.
 
-    In `tree`, relations are documentIds, and media are paths below uploads/.
+    In `tree`, relations are documentIds, and media files are paths below uploads/.
     """
 
     uid: str
@@ -40,7 +40,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import. `path` is relative to uploads/, and `origin` is where to fetch the file."""
+    """A media file to import. `path` is relative to uploads/, and `origin` is where to get the file."""
 
     path: str
     document_id: str
@@ -55,7 +55,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes for the report about missing or changed content, each with a count."""
+    """Notes for the report about missing or changed content, each with the number of times that it occurred."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -85,20 +85,22 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Reader of an archive or installation."""
+    """Reader of an export archive or a running installation."""
 
     def read(self) -> Source:
-        """Return the content to import, without the contents of media files. Raises SetupError."""
+        """Return the content to import, except the contents of media files. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy the given media files to a folder. Raises SetupError."""
+        """Copy media files to a folder. Yield each file with the path of its copy. Raises SetupError."""
 
 
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form for a file. `resolve` returns the targets of relations and media
-    attributes. Missing attributes, such as passwords in API responses, are omitted.
+    """Convert a row or component to the form in which files store it. Missing attributes, such as passwords
+    in API responses, are omitted.
+
+    `resolve` returns the targets of a relation or media attribute.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -130,7 +132,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return a value that must be a list of components. Raises ValueError for anything else."""
+    """Return `value`, which must be a list of components. Raises ValueError for any other value."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -144,7 +146,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a version. If it is invalid, mention this in the report and return None."""
+    """Convert a row to a document version. If the row is invalid, mention this in the report and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -176,8 +178,8 @@ def is_derived(attribute: Shape) -> bool:
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in the form for a file: a list, or a single
-    target.
+    """Return the targets of a relation or media attribute in the form in which files store them: as a list,
+    or as a single target or None.
     """
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)

@@ -1,5 +1,6 @@
-"""Import of media files and their descriptions. Files are named after the last part of their URLs, so that
-the URLs stay the same.
+"""Import of media files and their descriptions.
+
+Files are named after the last part of their URLs, so that the URLs stay the same.
 """
 
 import re
@@ -33,7 +34,7 @@ DESCRIPTIONS = "descriptions of files"
 
 
 def file_name(data: Mapping[str, Any]) -> str:
-    """Return the path for a media file, relative to uploads/."""
+    """Return a media file's path, relative to uploads/."""
     return f"{data['hash']}{data.get('ext') or ''}"
 
 
@@ -45,7 +46,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row. If its name or id is invalid, mention this in the report and return
+    """Convert the row of a media file. If its name or id is invalid, mention this in the report and return
     None.
     """
     ending = str(data.get("ext") or "")
@@ -82,7 +83,7 @@ def site_path(upload: SourceUpload) -> str:
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """Return the description of a media file."""
+    """Return the content of a media file's description file."""
     # publishedAt is left out if it equals updatedAt.
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
@@ -90,9 +91,9 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge media files and descriptions into the site, downloading files to `folder`.
+    """Merge media files and their descriptions into the site. Files are downloaded to `folder`.
 
-    Without `folder`, files are only counted.
+    If `folder` is None, files are only counted.
     """
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []

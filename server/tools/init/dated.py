@@ -17,7 +17,9 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Add dates and slugs from file names as values. Return None if too few names contain a date."""
+    """Add the dates and slugs in file names to the pages' values. Return None if the group is a single page
+    or too few names contain a date.
+    """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -33,8 +35,8 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the value of the option `fileName`. It contains date folders if most files are in such
-    folders.
+    """Return the value for the option `fileName`. It contains folders for parts of the date if most files are
+    in such folders.
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
@@ -44,7 +46,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return a pattern for the folders of a file that are named after parts of its date, or ""."""
+    """Return a pattern for the folders of a file if they are named after parts of the file's date, or ""."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -56,7 +58,9 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Make the attributes `date` and `slug` optional, or return None if their types do not fit file names."""
+    """Make the attributes `date` and `slug` optional if file names provide their values. Return None if the
+    attributes' types do not fit file names.
+    """
     # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

@@ -31,8 +31,10 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder that contains pages. `folder` is "" for the base folder itself. In it, `{locale}` stands for a
-    folder for each locale, and SECTIONS for Hugo's section pages.
+    """A folder that contains pages. `folder` is relative to the base folder, and is "" for the base folder
+    itself.
+
+    In `folder`, `{locale}` stands for a folder for each locale, and SECTIONS for Hugo's section pages.
     """
 
     base: str
@@ -57,13 +59,13 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders that contain a site generator's settings, and the root."""
+        """The root, and the folders that contain a site generator's settings."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the root contains only folders for locales."""
+        """Whether the root contains only locale folders."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
@@ -87,7 +89,9 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """Lists of pages inside locale folders, such as `blog`, with their parent folders."""
+        """The folders of lists of pages (such as `blog`) inside locale folders, each as a pair of its parent
+        folder and its name.
+        """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -98,7 +102,9 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """Hugo folders that contain only section pages, each of which is a term, such as `authors`."""
+        """The folders in Hugo projects that contain only section pages for the terms of a taxonomy, such as
+        `authors`.
+        """
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -117,7 +123,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder for a path. "" is the root."""
+        """Return the base folder of the page at a path, or "" if that is the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -152,8 +158,8 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that the project's site generator expects, or None if the path is outside
-        it.
+        """Return the base folder that the project's site generator expects, or None if the path is outside of
+        that folder.
         """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
@@ -166,7 +172,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base folder for a path, ignoring locale folders."""
+        """Return the base folder of the page at a path, without taking locale folders into account."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -175,7 +181,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder (such as `content`) that contains a path, or None."""
+        """Return the content folder (such as `content`) that contains a path, or None if there is none."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -187,7 +193,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the folder of a page."""
+        """Return the folder that contains the page at a path."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
@@ -234,7 +240,7 @@ def is_vitepress(root: Path) -> bool:
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group the paths of pages by folder."""
+    """Return the paths of all pages, grouped by folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

@@ -1,4 +1,4 @@
-"""Groups of pages: one for each proposed content type, with patterns for its files."""
+"""Groups of pages. Each group becomes a proposed content type, with patterns for its files."""
 
 import os
 from collections import Counter
@@ -27,7 +27,7 @@ UNKNOWN_LOCALE = "und"
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. `locale` is None for the default locale."""
+    """A page in a group. `locale` is None if the page is in the default locale."""
 
     page: MarkdownPage
     name: str
@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, locales (the default first), and omitted pages with the reasons."""
+    """Groups of pages, the locales (beginning with the default), and the omitted pages with the reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -62,7 +62,9 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` contains locales from the command line, the default first."""
+    """Group the pages in a folder. `named` contains the locales from the command line, beginning with the
+    default.
+    """
     left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -120,7 +122,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return groups for Hugo's section pages. The pages are named after their folders."""
+    """Return the groups for Hugo's section pages, which are named after their folders."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -147,7 +149,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a folder. Locale folders can be inside or around it."""
+    """Return the group for the pages in a folder. There can be locale folders inside or around this folder."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -185,7 +187,7 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group with the pattern START{locale}/INNER/{name}."""
+    """Return a group whose patterns have the form START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -203,14 +205,14 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the folder for lists that all locales have, such as `docs`, or ""."""
+    """Return the folder for lists, such as `docs`, that contains the pages of all locales, or ""."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page with a version in each locale folder."""
+    """Return the group for a single page that has a version in each locale folder."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -218,7 +220,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose file names can contain locales, as in `a.fr.md`."""
+    """Return a group of files whose names can contain locales, as in `a.fr.md`."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -247,7 +249,9 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders named after their first letter."""
+    """Return whether nearly all files are in folders that are named after the first letters of the files'
+    names.
+    """
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -257,7 +261,7 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the name of index pages: `_index` as in Hugo, or `index`."""
+    """Return the name of index pages: `_index` for Hugo's section pages, and `index` otherwise."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
@@ -269,8 +273,8 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for pages in a base folder, which become a single type each, or one collection type
-    together.
+    """Return the groups for the pages in a base folder. Each page becomes a single type, or all of them
+    become one collection type.
     """
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
@@ -301,7 +305,11 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if there are documents in English, or else the locale with the most documents."""
+    """Return English if there are pages in English or without a locale. Otherwise, return the locale with the
+    most documents.
+
+    If a page without a locale also has an English version, return UNKNOWN_LOCALE.
+    """
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

@@ -1,4 +1,4 @@
-"""Inference of attribute types from values."""
+"""Inference of attribute types from the values of keys."""
 
 import re
 from collections import Counter
@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key, with their files. Nulls are omitted."""
+    """The values of one key, each with its file. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -57,7 +57,7 @@ Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes abou
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the attribute type for scalars, or None if a value is not a scalar."""
+    """Return the attribute type for scalar values, or None if one of the values is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -124,7 +124,9 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration if there are only a few values that are repeated, or else a text type."""
+    """Return an enumeration if only a few values occur, and these are repeated. Otherwise, return a text
+    type.
+    """
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -150,7 +152,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """Return the attribute type for lists and mappings."""
+    """Return the attribute type for values that are lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
@@ -162,7 +164,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether text in a list would change if it were read as a number."""
+    """Return whether a text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

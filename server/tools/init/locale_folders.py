@@ -1,4 +1,4 @@
-"""Detection of locale folders, which are next to each other, named after locales, and have similar
+"""Detection of locale folders. These are next to each other, are named after locales, and have similar
 contents.
 """
 
@@ -15,8 +15,8 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
-    `pure` is whether it has no other subfolders. `translated` is whether it also contains the same files
-    directly, in the default locale.
+    - `pure`: whether it has no other subfolders.
+    - `translated`: whether it also contains the same files directly, in the default locale.
     """
 
     folder: str
@@ -25,7 +25,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path below its locale folder, or None."""
+        """Return the part of a path below its locale folder, or None if the path is not in a locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -69,7 +69,7 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a LocaleParent, or None for a folder without locale folders."""
+    """Return the LocaleParent for a folder, or None if the folder contains no locale folders."""
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:

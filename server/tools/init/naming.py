@@ -1,4 +1,4 @@
-"""Names for proposed content types, which are English singulars and plurals of folder names."""
+"""Names for proposed content types: the English singular and plural of folder names."""
 
 import re
 import unicodedata
@@ -50,9 +50,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return unused singular and plural API ids for the content type of a folder.
+    """Return a singular and a plural API id, both unused, for the content type of a folder.
 
-    `kind` is appended to names that have no plural. For example, `about` becomes `about-page`.
+    `kind` is appended to a name that has no plural. For example, `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
@@ -110,6 +110,6 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return the display name for a singular API id: `case-study` becomes `Case Study`."""
+    """Return the display name for a singular API id, such as `Case Study` for `case-study`."""
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

@@ -1,4 +1,4 @@
-"""Proposes content types and a site.yaml for existing files."""
+"""Proposal of content types and a site.yaml for existing files."""
 
 import json
 from collections import Counter
@@ -37,9 +37,9 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that lets the public read some content types.
+    """Return the text of a site.yaml that lets the public read the content types in `readable`.
 
-    The first locale is the default. With `has_history`, timestamps come from git.
+    The first locale is the default. If `has_history` is set, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -93,7 +93,7 @@ class ProposedType:
 
     @property
     def names_files(self) -> bool:
-        """Whether the names of new files are derived from the documents' values."""
+        """Whether the names of new files are derived from their documents' values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -104,7 +104,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the first known draft key whose values are all booleans, or None."""
+    """Return the first known draft key that has only booleans as values, or None if there is none."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -115,7 +115,7 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (the default first), and omitted files."""
+    """The proposed content types, the locales (beginning with the default), and the omitted files."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -167,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group whose patterns will match it on the server."""
+    """Move each file to the group whose patterns will match the file on the server."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -199,7 +199,7 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. With `has_history`, timestamps come from git."""
+    """Return the files to write, by path. If `has_history` is set, timestamps come from git."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -248,7 +248,7 @@ MAX_SHOWN_FILES = 8  # Further files are only counted.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the printed table of content types and omitted files."""
+    """Yield the lines of a table that lists the content types and the omitted files."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

@@ -1,4 +1,4 @@
-"""Reader for Markdown and data files in a folder."""
+"""Reader of the Markdown and data files in a folder."""
 
 import os
 from collections import Counter
@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are d
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown file with its front matter, or a data file with its data."""
+    """A Markdown file with the values in its front matter, or a data file with its values."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,10 +33,11 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """Files in a folder: pages, and unreadable files with the reasons.
+    """The files in a folder: pages, and unreadable files with the reasons.
 
-    `others` are Markdown files outside content folders, `skipped` are files in folders without content, and
-    `data` contains the number of files in each unused data folder.
+    - `others`: Markdown files outside of content folders.
+    - `skipped`: Markdown files in folders without content.
+    - `data`: the number of files in each unused data folder.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -79,7 +80,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """Read one file. Raises OSError and SyntaxProblem."""
+    """Read one Markdown or data file. Raises OSError and SyntaxProblem."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):

@@ -1,4 +1,4 @@
-"""Name for a site, taken from a site generator's settings, the README or the folder's name."""
+"""Name for a site, taken from a site generator's settings, from the README, or from the folder's name."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,7 +23,9 @@ _MAX_HEADING_CHARS = 40  # Longer headings are probably sentences.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return a name for a site. `projects` contains folders with settings of a site generator."""
+    """Return a name for a site. `projects` contains the folders in which a site generator's settings can be
+    found.
+    """
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -103,7 +105,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the first heading in README.md, with badges removed, or None."""
+    """Return the text of the first heading in README.md, without badges, or None if there is no heading."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""Folders without content, such as build output, packages and test data."""
+"""Folders without content, such as those for build output, packages and test data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -33,14 +33,16 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A skipped folder, and the reason for skipping it."""
+    """A folder that is skipped, and the reason."""
 
     path: str
     reason: str
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Map each file in a skipped folder to that folder."""
+    """Return the skipped folder that contains each file, by path. Files that are not in a skipped folder are
+    omitted.
+    """
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +62,9 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains a file, or None."""
+    """Return the outermost folder without content that contains the file at `path`, or None if there is no
+    such folder.
+    """
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)

@@ -144,7 +144,7 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return a Docker Compose file, by path, that builds Bifolio from a repository or local clone.
+    """Return a Docker Compose file, by path. The file builds Bifolio from a repository or a local clone.
 
     Raises SetupError.
     """
@@ -171,7 +171,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return a repository's URL, by default the one from which Bifolio was installed. Raises SetupError."""
+    """Return the URL of the repository `told`. If `told` is None, return the URL from which Bifolio was
+    installed, or None. Raises SetupError.
+    """
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -195,7 +197,7 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """Return the URL of a git remote, or None for a local path."""
+    """Return the URL of a git remote, or None if `told` is a local path."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None

@@ -1,6 +1,6 @@
-"""Installation of the merge driver in .gitattributes and the repository's config.
+"""Installation of the merge driver in .gitattributes and in the repository's config.
 
-The config is not in git, so each clone needs an installation.
+The config is not in git, so the driver must be installed in each clone.
 """
 
 import os
@@ -27,7 +27,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Result of an installation or removal: what was changed."""
+    """The result of installing or removing the driver: whether .gitattributes and the config were changed."""
 
     attributes: bool
     config: bool
@@ -44,14 +44,14 @@ def install(root: Path) -> Installed:
 
 
 def uninstall(root: Path) -> Installed:
-    """Remove the merge driver of a site. Raises SetupError."""
+    """Remove the merge driver from a site. Raises SetupError."""
     _require_repository(root)
     attributes = _write_block(root / ATTRIBUTES, [])
     return Installed(attributes, _remove_config(root))
 
 
 def missing_config(root: Path) -> bool:
-    """Return whether `.gitattributes` names the driver, but the config does not contain it."""
+    """Return whether `.gitattributes` names the driver although the config does not contain it."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
     return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
@@ -83,9 +83,9 @@ def _quoted(pattern: str) -> str:
 
 
 def _write_block(path: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in a file, and return whether it has changed.
+    """Replace the driver's lines in a file. Return whether the file has changed.
 
-    Deletes a file that becomes empty.
+    If the file becomes empty, it is deleted.
     """
     try:
         before = path.read_bytes() if path.exists() else b""
@@ -173,7 +173,7 @@ def _remove_config(root: Path) -> bool:
 
 
 def _has_other_sites(root: Path) -> bool:
-    """Return whether another .gitattributes in the working tree names the driver."""
+    """Return whether another .gitattributes file in the working tree names the driver."""
     top = Path((git(root, "rev-parse", "--show-toplevel") or "").removesuffix("\n"))
     paths = (git(top, "ls-files", "-z") or "").split("\0")
     files = (top / path for path in paths if path.rpartition("/")[2] == ATTRIBUTES)

@@ -1,4 +1,4 @@
-"""Merge of one file, called by git.
+"""Merge of one file, for which git calls the driver.
 
 A file that can't be merged as a document is merged line by line.
 """
@@ -29,9 +29,9 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """Arguments from git. `size` is the length of conflict markers.
+    """The arguments from git. `size` is the length of conflict markers.
 
-    `is_ancestor` means that the result is a base of another merge.
+    `is_ancestor` says whether the result is the base for another merge.
     """
 
     base: Path
@@ -44,7 +44,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file into our side, and return whether there is no conflict.
+    """Merge a file and write the result to our version of it. Return whether there were no conflicts.
 
     `top` is the top folder of the working tree.
     """
@@ -60,7 +60,9 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document and whether it has no conflict, or None to merge by line."""
+    """Return the merged document, and whether there were no conflicts. Return None if the file must be merged
+    line by line.
+    """
     if not is_utf_8(files.path) or any(map(ignored, files.path.split("/"))):
         return None
     sides = (files.base, files.ours, files.theirs)
@@ -97,7 +99,9 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return new comments that the result lacks, for example if both sides changed a line."""
+    """Return the new comments that are missing in the result, for example because both sides changed the same
+    line.
+    """
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -114,7 +118,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_of(top: Path, path: str) -> str | None:
-    """Return the folder of the site around a file, or None.
+    """Return the folder of the site that contains a file, or None if the file is not in a site.
 
     The folder is relative to `top`, and ends with "/" unless it is "".
     """
@@ -150,7 +154,7 @@ def _replace(path: Path, data: bytes) -> bool:
 
 
 def labels_of(words: Sequence[str]) -> Labels:
-    """Return the labels from git, which come in the order base, ours, theirs."""
+    """Return the labels from git. `words` contains them in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]
     default = Labels()

@@ -1,7 +1,8 @@
-"""Start of the merge driver, which git runs for each file: the only module that this Python process imports.
+"""Starts the merge driver. Git runs this module for each file, so it imports nothing else from Bifolio.
 
-Importing the driver takes 0.2 s. If git merges several files, a helper process imports it once, and merges
-the other files (`server.commands.merge_driver_helper`). If it fails, a process of its own merges the file.
+Importing the driver takes 0.2 s. If git merges several files, a helper process imports the driver once and
+merges the remaining files (`server.commands.merge_driver_helper`). If the helper fails, a separate process
+merges the file.
 """
 
 import _socket  # `socket` takes another 5 ms.
@@ -15,7 +16,7 @@ NO_STATUS = b""
 
 
 def main(arguments: list[str]) -> None:
-    """Merge a file and exit: in the helper, or in the process that replaces this one."""
+    """Merge a file and exit. The file is merged by the helper, or by the process that replaces this one."""
     path = socket_path()
     status = _ask(path, arguments) if path else NO_STATUS
     if status:
@@ -27,7 +28,9 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket, in a folder that only this user can open, or ""."""
+    """Return the path of the helper's socket, which is in a folder that only this user can open. Return "" if
+    there can't be such a folder.
+    """
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:
@@ -44,7 +47,7 @@ def socket_path() -> str:
 
 
 def _ask(path: str, arguments: list[str]) -> bytes:
-    """Return the status from the helper, or NO_STATUS if it is not running or has failed."""
+    """Return the exit status that the helper sends, or NO_STATUS if the helper is not running or has failed."""
     variables = (f"{name}={value}" for name, value in os.environ.items())
     request = "\0".join([os.getcwd(), *arguments, "", *variables])
     try:
@@ -58,7 +61,9 @@ def _ask(path: str, arguments: list[str]) -> bytes:
 
 
 def _is_recent(path: str) -> bool:
-    """Return whether another file was merged a moment ago, and note that one is merged now."""
+    """Return whether another file was merged in the last RECENT_S seconds. Also record that a file is merged
+    now.
+    """
     mark = f"{path}.time"
     try:
         before = os.stat(mark).st_mtime

@@ -1,4 +1,4 @@
-"""Renaming of a document or media file, including all references to it (docs/rename.md)."""
+"""Renaming of a document or media file, including the references to it (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -23,7 +23,7 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A request to rename a document or media file. Names are paths, or ids such as `article/fog`.
+    """A request to rename a document or media file. `old` and `new` are paths, or ids such as `article/fog`.
 
     `new` can also be a folder (with a trailing slash), or an id without the content type.
     """
@@ -34,10 +34,12 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: the new path of each renamed file, other files whose references changed, and the
-    old and new id.
+    """Result of a rename.
 
-    `links` are Markdown links that still contain the old paths.
+    - `files`: the new path of each renamed file, by old path.
+    - `references`: the other files in which references were changed.
+    - `ids`: the old and the new id, or None if the id is still the same.
+    - `links`: Markdown links that still contain the old paths.
     """
 
     files: Mapping[str, str]
@@ -47,9 +49,10 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename a media file or all files of a document, and update references.
+    """Rename a media file or all files of a document, and update the references to it.
 
-    Raises NotFoundError, ValidationError if the new name is invalid, and ConflictError if it is in use.
+    Raises NotFoundError, ValidationError if the new name is invalid, and ConflictError if the new name is in
+    use.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -93,7 +96,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename a document's file, and its files with the same name for other locales and statuses."""
+    """Rename a document's file, and the files with the same name for other locales and statuses."""
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -121,7 +124,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change the id of a document, and rename its files that are named after the id."""
+    """Change a document's id, and rename those of its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -147,7 +150,9 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files, and change the documentId in them."""
+    """Rename the files of documents, and replace the old id with the new one in the documents and in
+    references. `ids` contains both ids.
+    """
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -165,8 +170,8 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files that have a claim's name. Raises ConflictError if a file can't be
-    parsed.
+    """Return the documents in all files that have the claim's name. Raises ConflictError if one of the files
+    can't be parsed.
     """
     documents = {}
     for document in documents_of(context, claim.type.uid):
@@ -203,7 +208,7 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
     """Return the new paths of the other files in the documents' folders, by old path.
 
-    There are none unless each document has its own folder, as in `posts/{name}/index.md`.
+    There are such files only if each document has its own folder, as in `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -230,7 +235,9 @@ def _type(name: str, context: Context) -> Type | None:
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """Split a string such as `article/fog` into type and id. Raises NotFoundError if the type is unknown."""
+    """Split a string such as `article/fog` into a content type and an id. Raises NotFoundError if the type is
+    unknown.
+    """
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
     if type_ is None or not document_id:
@@ -255,7 +262,9 @@ def _is_name(text: str) -> bool:
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files, including their pending changes. Raises ConflictError if a new path already exists."""
+    """Move files to new paths, including changes to them that are still pending. Raises ConflictError if a
+    new path already exists.
+    """
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

@@ -16,7 +16,7 @@ class Rename:
     """A rename of a document or media file.
 
     - `name`: the current name.
-    - `commit`: the commit with the rename, or "" if it is not committed yet.
+    - `commit`: the commit that contains the rename, or "" if it is not committed yet.
     - `alike`: the similarity of the contents, as a percentage.
     """
 

@@ -30,9 +30,9 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The document and attribute to which files are attached.
+    """The document and the attribute to which files are attached.
 
-    `with_files` returns the attribute's value with the files added.
+    `with_files` returns the attribute's value after adding the files.
     """
 
     document: Document
@@ -41,9 +41,9 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Add uploaded files to a media attribute of a document, in the published version and the draft.
+    """Add uploaded files to a media attribute of a document, in both the published version and the draft.
 
-    Raises ValidationError, or ForbiddenError if the actor is not allowed to update the document.
+    Raises ValidationError, and ForbiddenError if the actor is not allowed to update the document.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -101,7 +101,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Find a document by documentId or numeric id, searching the default locale first."""
+    """Return the document with a documentId or numeric id, or None. The default locale is searched first."""
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default
@@ -144,8 +144,8 @@ def _component_holder(
 
 
 def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
-    """Yield the versions that the actor is allowed to read, and for each whether this includes its private
-    values.
+    """Yield each version that the actor is allowed to read, and whether the actor is also allowed to read its
+    private values.
     """
     for type_ in types:
         if not any(attribute.holds_components for attribute in type_.attributes.values()):

@@ -1,4 +1,4 @@
-"""Uploading, replacing, describing and deleting media files."""
+"""Uploads, replaces, describes and deletes media files."""
 
 import re
 import secrets
@@ -32,9 +32,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file, with its content in the file `source`.
+    """A received file. Its content is in the file `source`.
 
-    If `stored` is set, the content is already in a bucket.
+    If `stored` is set, the content is already in a bucket, too.
     """
 
     source: Path
@@ -55,7 +55,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A request to change a media file's description, and its content if `file` is set."""
+    """A request to change a media file's description. If `file` is set, also replace the file's content."""
 
     key: str
     info: Mapping[str, Any]
@@ -63,7 +63,7 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Find a media file by numeric id or documentId. Raises NotFoundError with the message `missing`."""
+    """Return the media file with a numeric id or documentId. Raises NotFoundError with the message `missing`."""
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found
@@ -84,7 +84,7 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change the description of a media file, and its content if the request contains a file. Return the
+    """Change a media file's description and, if the request contains a new file, its content. Return the
     media file's path.
     """
     locale = context.settings.locales.default
@@ -124,7 +124,7 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused file name that is valid on every operating system, such as `fog_0123456789.jpg`."""
+    """Return an unused file name, such as `fog_0123456789.jpg`, that is valid on every operating system."""
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -167,9 +167,9 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace the content of a media file under the same path.
+    """Replace a media file's content, keeping its path.
 
-    Raises ValidationError if the media type differs.
+    Raises ValidationError if the new content has a different media type.
     """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}

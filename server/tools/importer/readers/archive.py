@@ -1,6 +1,6 @@
-"""Reader for a Strapi export: a tar archive of media files and JSON lines.
+"""Reader of a Strapi export, which is a tar archive of media files and JSON lines.
 
-The archive is not trusted. It is read a second time to get the media files, because these come before their
+The archive is not trusted. It is read a second time to get the media files, because they come before their
 descriptions.
 """
 
@@ -32,7 +32,7 @@ _EXPORT = "export it again: strapi export --no-encrypt"
 
 
 class Archive:
-    """Reader for an export archive."""
+    """Reader of an export archive."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,7 +58,9 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder, in the order in which the archive contains them."""
+        """Copy media files to a folder, in the order in which the archive contains them. Yield each file with
+        the path of its copy.
+        """
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

@@ -25,11 +25,11 @@ _MISSING: Any = object()
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     # A redirect could send the token to a different host.
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return None, so that urllib reports the redirect as an error."""
+        """Return None, so that urllib reports a redirect as an error."""
 
 
 class Client:
-    """Client for the Strapi API at the URL `base`."""
+    """Client for the API of a Strapi installation at the URL `base`."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -38,8 +38,8 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Send a GET request and return the JSON response, or `missing` if the status is 404. Raises
-        SetupError.
+        """Send a GET request and return the JSON response. If the status is 404, return `missing` if it is
+        given. Raises SetupError.
         """
         url = self.base + path
         try:
@@ -76,7 +76,9 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request, with retries. Raises HTTPError, and SetupError if there is no response."""
+        """Send a request, with retries, and return the response. Raises HTTPError, and SetupError if there is
+        no response.
+        """
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

@@ -1,5 +1,6 @@
-"""Links in an export archive, which are the targets of relations and media attributes. Links refer to rows.
-Links to a draft and to its published version are therefore combined into one.
+"""Links in an export archive, which connect rows to the targets of their relations and media attributes.
+
+A draft and its published version are separate rows, so links to both of them are combined into one.
 """
 
 from collections import defaultdict
@@ -16,7 +17,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class Linked:
-    """The targets of links in the right order, by row and attribute."""
+    """The targets of links, in the right order, by row and attribute."""
 
     uids: Mapping[str, str]  # maps Strapi's uids to Bifolio's
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -48,8 +49,8 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return an attribute's targets in the form for a file. Missing targets are mentioned in the
-        report.
+        """Return an attribute's targets in the form in which files store them. Missing targets are mentioned
+        in the report.
         """
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
@@ -66,7 +67,7 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Mention in the report the relations whose order is lost because Bifolio sorts the derived side by
+        """Mention in the report each relation whose order is lost, because Bifolio sorts derived relations by
         creation time.
         """
         for (uid, _, name), found in self.mirrored.items():

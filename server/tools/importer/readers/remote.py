@@ -1,6 +1,6 @@
-"""Reader for a running Strapi installation.
+"""Reader of a running Strapi installation.
 
-The API omits passwords and private attributes, so they are not imported.
+Passwords and private attributes are not imported, because the API omits them.
 """
 
 import hashlib
@@ -35,8 +35,9 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return `populate` parameters for a content type, split up so that URLs are short enough. Raises
-    SetupError, which mentions the installation `base`, if an attribute is nested too deeply.
+    """Return the `populate` parameters for a content type, split up so that no URL is too long.
+
+    Raises SetupError if an attribute is nested too deeply. The error mentions the installation `base`.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -54,7 +55,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """Yield the parameters that populate an attribute and its contents."""
+    """Yield the parameters that populate an attribute and everything inside it."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -95,7 +96,7 @@ _BUILDER_OPTIONS = ("required", "private")
 
 
 class Remote:
-    """Reader for a running installation."""
+    """Reader of a running installation."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -139,7 +140,9 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download those media files to a folder that it does not already contain."""
+        """Download the media files that the folder does not already contain. Yield each file with its path in
+        the folder.
+        """
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -153,7 +156,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the content types and components in the form in which an archive contains them."""
+        """Return the schemas of content types and components in the form in which an archive contains them."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -204,7 +207,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a content type, fully populated."""
+        """Yield all rows of a content type, with all relations, media and components populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -264,7 +267,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute in a populated row."""
+    """Return the targets of an attribute in a row whose attributes are populated."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

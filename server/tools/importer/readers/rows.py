@@ -25,7 +25,7 @@ ArchiveRow = tuple[int, dict[str, Any]]  # (row number, data)
 
 @dataclass(slots=True)
 class ArchiveRows:
-    """Parsed contents of an archive."""
+    """The parsed contents of an archive."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
     entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
@@ -37,7 +37,9 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert an archive's contents. Raises KeyError, TypeError or ValueError if they are damaged."""
+    """Convert an archive's contents to a source. Raises KeyError, TypeError or ValueError if the contents are
+    damaged.
+    """
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
