@@ -1,3 +1,1 @@
-"""Parsers that also return the positions of values, and editors that leave all bytes outside of their changes
-unchanged.
-"""
+"""Parsers that also return the positions of values, and editors that leave all other bytes unchanged."""

@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A replacement: the items of the old list from `start` to `end` (exclusive) become the items in `new`."""
+    """A replacement: the old list's items from `start` to `end` (exclusive) become the items in `new`."""
 
     start: int
     end: int

@@ -116,7 +116,7 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return the front matter without the duplicates of these keys. The last value of each key is kept."""
+        """Return the front matter without duplicates of these keys. The last value of each key is kept."""
         raise NotImplementedError
 
 

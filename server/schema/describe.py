@@ -101,7 +101,7 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes in a schema file, with default options added to media attributes and relations."""
+    """Return the attributes in a schema file, with defaults added to media attributes and relations."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

@@ -76,7 +76,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users. It includes the inverse side of each relation that refers to users."""
+    """Return the content type for users, which includes the inverse side of each relation to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():

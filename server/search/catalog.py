@@ -39,7 +39,7 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions of one content type in one locale, and the drafts that have files of their own."""
+    """The published versions of one content type in one locale, and the drafts that have their own files."""
 
     lists: tuple[object, object]
     published: dict[str, Document]

@@ -75,7 +75,7 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. Fragments can be missing if the finder runs out of steps."""
+    """Return the best fragments for each attribute. Some can be missing if the finder runs out of steps."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):

@@ -1,4 +1,4 @@
-"""Process that writes the search index, with low priority. Run as `python -m server.search.indexer FOLDER`."""
+"""Low-priority process that writes the search index. Run as `python -m server.search.indexer FOLDER`."""
 
 import contextlib
 import os

@@ -107,7 +107,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the content type and the resolved values of each document for which `resolution` contains values."""
+    """Yield the content type and the resolved values of each document that `resolution` resolves."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

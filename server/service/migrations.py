@@ -28,7 +28,7 @@ class Preview:
     writes: Sequence[Write]
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff of all files that the migration would write, without line breaks."""
+        """Yield the lines of a unified diff of all files that would be written, without line breaks."""
         for write in sorted(self.writes, key=lambda each: each.path):
             old, new = (write.read or b"").decode(), (write.data or b"").decode()
             names = (

@@ -42,7 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and whether they can be fixed automatically."""
+    """Filter for problems by content type, document, severity, and whether they have an automatic fix."""
 
     type: str = ""
     document_id: str = ""
@@ -229,7 +229,9 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem that is fixed, and to update the document."""
+        """Return whether the caller is allowed to see the problem that `fix` solves, and to update the
+        document to which it belongs.
+        """
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)

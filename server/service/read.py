@@ -69,7 +69,10 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reader of documents in one content type, for one actor. Without `users`, relations to users are empty."""
+    """Reader of documents in one content type, for one actor.
+
+    Without `users`, relations to users are empty.
+    """
 
     state: State
     type: Type
@@ -174,7 +177,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users to whom documents can be related, or NO_USERS if no relation can refer to users."""
+        """Return the users to whom documents can be related, or NO_USERS if no relation refers to users."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

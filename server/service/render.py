@@ -51,7 +51,7 @@ class Renderer:
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with `selection`, and caches them if `cache_key` is set."""
+        """Return a function that renders documents with `selection`. It caches them if `cache_key` is set."""
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
             make = self.view.snapshot.rendered.of(self.cache_key, make)

@@ -1,1 +1,1 @@
-"""Implementation of the subcommands of `bifolio`, without their command-line options."""
+"""Implementation of the `bifolio` subcommands, without their command-line options."""

@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule and content type, whose messages differ only in values, paths and numbers."""
+    """Problems with the same rule and content type, whose messages differ only in values and numbers."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None

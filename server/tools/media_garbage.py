@@ -112,7 +112,7 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the ids of the blobs that contain media descriptions, in all commits, the reflog and the index."""
+    """Return the ids of all blobs with media descriptions in all commits, the reflog and the index."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})

@@ -63,7 +63,7 @@ def _globs(type_: Type, status: Status, format_: str, root: str) -> Iterator[str
 
 
 def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield patterns for the paths of a content type's files. Each pattern is split into stem and extension."""
+    """Yield patterns for the paths of a content type's files, each split into stem and extension."""
     for pattern in type_.files:
         path = PurePosixPath(pattern)
         if path.suffix in endings:

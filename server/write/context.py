@@ -1,4 +1,4 @@
-"""Context for preparing a change: the site's current state, and the files as they will be after the change."""
+"""Context for preparing a change: the site's current state, and its files as they will be afterwards."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Undoes a write by restoring the old contents of its files, unless the files have been changed again since."""
+"""Undoes a write by restoring the old contents of its files, unless they have been changed again since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

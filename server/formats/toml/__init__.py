@@ -1,3 +1,1 @@
-"""TOML: a parser that also returns positions, and an editor that leaves all bytes outside of its changes
-unchanged.
-"""
+"""TOML: a parser that also returns positions, and an editor that leaves all other bytes unchanged."""

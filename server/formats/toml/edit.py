@@ -186,7 +186,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the text of an inline table after changing it, or None if the whole table must be rewritten."""
+        """Return the text of an inline table after changing it, or None if the table must be rewritten."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -206,7 +206,7 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the text of an array after changing it, or None if the whole array must be rewritten."""
+        """Return the text of an array after changing it, or None if the array must be rewritten."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None

@@ -216,7 +216,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the text of a mapping: first its values, and then its tables. `keys` is the path of the mapping."""
+    """Return the text of a mapping: first its values, and then its tables. `keys` is the mapping's path."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):

@@ -1,3 +1,1 @@
-"""YAML: a writer, a parser that also returns positions, and an editor that leaves all bytes outside of its
-changes unchanged.
-"""
+"""YAML: a writer, a parser that returns positions, and an editor that leaves all other bytes unchanged."""

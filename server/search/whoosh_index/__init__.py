@@ -1,1 +1,1 @@
-"""The search index on disk. It is implemented with whoosh3, which only this package imports."""
+"""The search index on disk. It is implemented with whoosh3; only this package imports whoosh3."""

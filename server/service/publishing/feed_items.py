@@ -179,7 +179,7 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: Any, path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in `data`, which is parsed JSON. The path can lead through lists."""
+    """Yield the values at an attribute path in parsed JSON. The path can lead through lists."""
     if isinstance(data, list):
         for entry in data:
             yield from _values(entry, path)

@@ -51,7 +51,7 @@ class Access:
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests for a content type, or {} to request published versions."""
+        """Return the `status` parameter for requests for a content type, or {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 

@@ -237,7 +237,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a folder above the path is a symbolic link, or a file that no export created."""
+        """Raise SetupError if a folder above the path is a symbolic link or a file that no export created."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -380,7 +380,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the last export. Raises SetupError if the folder can't be used for this export."""
+    """Return the manifest of the last export. Raises SetupError if this export can't use the folder."""
     try:
         found = read_manifest(root)
     except SetupError:

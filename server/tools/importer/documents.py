@@ -121,7 +121,7 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version from the source to a version for a file. Invalid values are mentioned in the report."""
+    """Convert a version from the source to a version for a file. Mention invalid values in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

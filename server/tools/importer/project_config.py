@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The settings for `api` in site.yaml, as strings, and the names of the settings that could not be read."""
+    """The settings for `api` in site.yaml, as strings, and the names of settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes for the report about missing or changed content, each with the number of times that it occurred."""
+    """Notes for the report about missing or changed content, each with how often it occurred."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -146,7 +146,9 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a document version. If the row is invalid, mention this in the report and return None."""
+    """Convert a row to a document version. If the row is invalid, mention it in the report and return None
+    instead of a version.
+    """
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):

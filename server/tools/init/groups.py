@@ -149,7 +149,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for the pages in a folder. There can be locale folders inside or around this folder."""
+    """Return the group for the pages in a folder. Locale folders can be inside or around this folder."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]

@@ -40,7 +40,7 @@ Names = Mapping[str, frozenset[str]]
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the one among them that collects all other keys (or None)."""
+    """Return the attributes of a content type, and the one that collects all other keys (or None)."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -109,7 +109,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the documents that the values of a key name, or None if they don't name documents."""
+    """Return a relation to the documents that a key's values name, or None if they don't name documents."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None

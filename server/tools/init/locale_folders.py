@@ -25,7 +25,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path below its locale folder, or None if the path is not in a locale folder."""
+        """Return the part of a path below its locale folder, or None if it is not in a locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None

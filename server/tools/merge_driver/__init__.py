@@ -1,1 +1,1 @@
-"""The merge driver for git, which merges document files attribute by attribute (docs/merge-driver.md)."""
+"""The merge driver for git: merges document files attribute by attribute (docs/merge-driver.md)."""

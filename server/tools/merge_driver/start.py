@@ -47,7 +47,7 @@ def socket_path() -> str:
 
 
 def _ask(path: str, arguments: list[str]) -> bytes:
-    """Return the exit status that the helper sends, or NO_STATUS if the helper is not running or has failed."""
+    """Return the exit status from the helper, or NO_STATUS if the helper is not running or has failed."""
     variables = (f"{name}={value}" for name, value in os.environ.items())
     request = "\0".join([os.getcwd(), *arguments, "", *variables])
     try:

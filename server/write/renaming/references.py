@@ -67,7 +67,7 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return the new value for a reference. It has the same form (such as id or path) as the old value."""
+        """Return the new value for a reference, in the same form (such as id or path) as the old value."""
         if is_null(value):
             return value
         try:

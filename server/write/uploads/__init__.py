@@ -1,1 +1,1 @@
-"""Uploaded files: describes and stores them, and attaches them to documents."""
+"""Uploaded files: their descriptions, where they are stored, and how they are attached to documents."""

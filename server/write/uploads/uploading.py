@@ -63,7 +63,10 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or documentId. Raises NotFoundError with the message `missing`."""
+    """Return the media file with a numeric id or documentId.
+
+    Raises NotFoundError with the message `missing` if there is no such file.
+    """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
         return found

@@ -1,1 +1,1 @@
-"""Readers of export archives and running installations. Each of them returns a `source.Source`."""
+"""Readers for an export archive and for a running installation. Both return a `source.Source`."""

@@ -156,7 +156,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas of content types and components in the form in which an archive contains them."""
+        """Return the schemas of content types and components in the form that an archive contains."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
