@@ -10,8 +10,8 @@ import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.client import HTTPException
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from server.auth.users import Users
+from server.errors import BusyError
 from server.site.commits import committing, grouping
 from server.storage.git import index
 from server.write.context import Context
@@ -642,6 +643,24 @@ def test_git_is_killed_while_it_moves_the_branch(
     assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
     assert status(api.root) == ""
     sound(api.root)
+
+
+def test_a_saved_write_is_confirmed_while_another_process_holds_the_write_lock(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = made()
+
+    @contextmanager
+    def busy() -> Iterator[None]:
+        raise BusyError()
+        yield
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api.site.committer, "_locked", busy)
+        answer = rename(api, "New")
+    assert (answer.status, answer.headers["Bifolio-Commit"]) == (200, "pending")
+    api.site.committer.commit_due()
+    assert api.site.committer.queue.pending() == []
 
 
 def test_a_server_commits_later_what_was_pending(made: Callable[..., Api]) -> None:

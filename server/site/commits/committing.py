@@ -294,6 +294,8 @@ class Committer:
             with self.queue.committing(seconds) as alone:
                 if alone and not (until and not self.queue.is_pending(until)):
                     self._commit_groups(until, early=early)
+        except BusyError:
+            pass  # Another process holds the write lock. The files are saved, and are committed later.
         except (CommitError, GitError, OSError) as error:
             self._paused_until = time.monotonic() + BACKOFF_S
             self._repository_cache = None, 0.0
