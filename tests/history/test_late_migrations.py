@@ -1,5 +1,6 @@
 """Tests for merges of branches that lack kept migrations, or that bring them."""
 
+import json
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from server.site.check.survey import survey_site
 from server.site.migrations.plan import Plan
 from tests.git import commit_all, git
 from tests.site.migrations.helpers import apply, migrate
-from tests.sites import STRING, Answer, Api, collection, make, opened, write
+from tests.sites import STRING, Answer, Api, collection, component, make, opened, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -327,6 +328,24 @@ def test_documents_that_only_a_migration_changes_need_their_permission(api: Api)
     made = merge_as(api, (*EDITOR, "author.update", "author.readDraft"))
     assert made.status == 200, made.data
     assert api.read("content/authors/late.yaml") == "label: Late\n"
+
+
+def test_what_the_branch_hides_stays_hidden_after_unwrap(api: Api) -> None:
+    write(api.root, {**component("shared.look", {"secret": STRING})})
+    schema = json.loads(api.read("content-types/note.json"))
+    schema["attributes"]["look"] = {"type": "component", "component": "shared.look", "private": True}
+    commit(api, {"content-types/note.json": json.dumps(schema, indent=2)}, "main")
+    git(api.root, "branch", "-f", "next")
+    commit(api, {"content/notes/two.json": '{"title": "Two", "look": {"secret": "x"}}'})
+    on_main(api, "unwrap", attribute="note.look")
+    schema = json.loads(api.read("content-types/note.json"))
+    assert schema["attributes"]["secret"].pop("private") is True
+    commit(api, {"content-types/note.json": json.dumps(schema, indent=2)}, "main")
+    refused = merge_as(api, EDITOR)
+    assert refused.status == 403
+    assert "requires full access" in refused.error["message"]
+    assert merge(api).status == 200
+    assert api.get("/api/notes/two").data["secret"] == "x"
 
 
 # --- git ------------------------------------------------------------------------------------------
