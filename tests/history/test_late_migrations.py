@@ -1,7 +1,8 @@
 """Tests for merges of branches that lack kept migrations, or that bring them."""
 
+import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from server.site.check.survey import survey_site
 from server.site.migrations.plan import Plan
 from tests.git import commit_all, git
 from tests.site.migrations.helpers import apply, migrate
-from tests.sites import STRING, Answer, Api, collection, make, opened, write
+from tests.sites import STRING, Answer, Api, collection, component, make, opened, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -263,6 +264,88 @@ def test_two_branches_with_migrations_of_the_same_name(api: Api) -> None:
     assert "note.number" in api.read("migrations/0001-rename-label.yaml")
     assert api.get("/api/authors/ann").data["label"] == "Ann Lee"
     assert api.get("/api/notes/one").data["label"] == "1"
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+EDITOR = ("branch.merge", "branch.find", "note.find", "note.findOne", "note.update", "note.readDraft")
+
+
+def merge_as(api: Api, may: Iterable[str]) -> Answer:
+    name = f"editor {len(api.tokens)}"
+    api.token(name, may=may)
+    return api.ask("POST", "/branches/next/merge", name, json={})
+
+
+@pytest.mark.parametrize("is_forward", [True, False])
+def test_a_branch_that_brings_a_migration_needs_full_access(api: Api, is_forward: bool) -> None:
+    on_branch(api, "rename", attribute="note.summary", to="teaser")
+    if not is_forward:
+        commit(api, {"content/authors/bob.yaml": "name: Bob\n"}, "main")
+    head = git(api.root, "rev-parse", "main")
+    assert merge_as(api, EDITOR).status == 403
+    assert git(api.root, "rev-parse", "main") == head
+    assert "summary" in api.read("content/notes/one.md")
+    assert merge(api).status == 200
+
+
+def test_a_migration_without_other_changes_needs_full_access(api: Api) -> None:
+    on_main(api, "rename", attribute="note.summary", to="teaser")
+    git(api.root, "branch", "-f", "next")
+    text = "operation: rename\nattribute: note.number\nto: count\n"
+    commit(api, {"migrations/0002-rename-count.yaml": text})
+    assert merge_as(api, EDITOR).status == 403
+    commit(api, {"content/authors/bob.yaml": "name: Bob\n"}, "main")
+    assert merge_as(api, EDITOR).status == 403
+
+
+def test_an_impossible_migration_is_not_explained_without_full_access(api: Api) -> None:
+    on_branch(api, "drop", attribute="note.summary", lossy=True)
+    commit(api, {"content/notes/two.json": '{"title": "Two", "summary": "Changed"}'}, "main")
+    refused = merge_as(api, EDITOR)
+    assert (refused.status, refused.error["details"]) == (403, {})
+    assert merge(api).status == 409
+
+
+def test_an_editor_merges_a_branch_that_lacks_a_migration(api: Api) -> None:
+    put(api, "notes/one", "next", summary="Edited")
+    on_main(api, "rename-type", type="note", to="memo", plural="memos")
+    on_main(api, "rename", attribute="memo.summary", to="teaser")
+    refused = merge_as(api, [name.replace("note.update", "note.create") for name in EDITOR])
+    assert refused.status == 403
+    made = merge_as(api, [name.replace("note", "memo") for name in EDITOR])
+    assert made.status == 200, made.data
+    assert api.get("/api/memos/one").data["teaser"] == "Edited"
+
+
+def test_documents_that_only_a_migration_changes_need_their_permission(api: Api) -> None:
+    put(api, "notes/one", "next", number="2")
+    on_main(api, "rename", attribute="author.name", to="label")
+    commit(api, {"content/authors/late.yaml": "name: Late\n"}, "main")
+    on_main(api, "set-locale", locale="fr")  # brings all documents of the target branch along
+    assert merge_as(api, EDITOR).status == 403
+    assert api.read("content/authors/late.yaml") == "name: Late\n"
+    made = merge_as(api, (*EDITOR, "author.update", "author.readDraft"))
+    assert made.status == 200, made.data
+    assert api.read("content/authors/late.yaml") == "label: Late\n"
+
+
+def test_what_the_branch_hides_stays_hidden_after_unwrap(api: Api) -> None:
+    write(api.root, {**component("shared.look", {"secret": STRING})})
+    schema = json.loads(api.read("content-types/note.json"))
+    schema["attributes"]["look"] = {"type": "component", "component": "shared.look", "private": True}
+    commit(api, {"content-types/note.json": json.dumps(schema, indent=2)}, "main")
+    git(api.root, "branch", "-f", "next")
+    commit(api, {"content/notes/two.json": '{"title": "Two", "look": {"secret": "x"}}'})
+    on_main(api, "unwrap", attribute="note.look")
+    schema = json.loads(api.read("content-types/note.json"))
+    assert schema["attributes"]["secret"].pop("private") is True
+    commit(api, {"content-types/note.json": json.dumps(schema, indent=2)}, "main")
+    refused = merge_as(api, EDITOR)
+    assert refused.status == 403
+    assert "requires full access" in refused.error["message"]
+    assert merge(api).status == 200
+    assert api.get("/api/notes/two").data["secret"] == "x"
 
 
 # --- git ------------------------------------------------------------------------------------------

@@ -232,6 +232,7 @@ class Merger:
         names += plan.brought.names if plan.brought else ()
         message = with_trailers(self._message_of(request), request.by.actor, names)
         commit = self._commit(plan, message, request.by, today)
+        planner.require_result(plan, commit)
         try:
             before, after = self.past.at(sides.ours), self.past.at(commit)
         except ConflictError as error:

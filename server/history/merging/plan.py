@@ -33,11 +33,13 @@ from server.history.merging.sides import File, Sides, Version, files_of, is_plai
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
 from server.schema.model import Schema
+from server.site.configure import is_configuration
+from server.site.migrations.draft import MIGRATIONS
 from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import Staged
 from server.storage.git.times import CommitTimes
-from server.storage.git.tree import Blob, merge_text, write_blob
+from server.storage.git.tree import Blob, changed_files, merge_text, write_blob
 from server.storage.store import Store
 from server.write.context import Context, Values
 from server.write.faults import error_of_body
@@ -93,6 +95,7 @@ class Planner:
         """Plan a merge, after applying the kept migrations that a side lacks. `changeset` reads the files on
         the target branch. Raises the errors of `_plan`.
         """
+        self._require_configuration(sides)
         try:
             brought = bring_along(self.past, sides)
         except ConflictError:
@@ -108,6 +111,31 @@ class Planner:
             plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
             plan.outcomes |= only_brought
         return plan
+
+    def _require_configuration(self, sides: Sides) -> None:
+        """Raise ForbiddenError if the branch changes schemas, settings or migrations, unless the actor has
+        full access.
+        """
+        if self.actor.everything:
+            return
+        for path, file in files_of(self.root, sides, whole=self.whole).items():
+            if not file.is_merged and (is_configuration(path) or path.startswith(f"{MIGRATIONS}/")):
+                raise ForbiddenError()
+
+    def require_result(self, plan: Plan, commit: str) -> None:
+        """Raise ForbiddenError if the actor lacks permission for a difference between the target branch and
+        the merge commit. Unlike the other checks, this includes the changes that migrations make.
+        """
+        if self.actor.everything or not plan.brought:
+            return
+        differing = changed_files(self.root, plan.sides.ours, commit).items()
+        files = {path: File(ours, ours, merged) for path, (ours, merged) in differing}
+        served = self.past.at(plan.sides.ours).state
+        store = Store(self.root, served.schema, served.settings, CommitTimes().timestamps)
+        documents = documents_in(store, files)
+        paths = {path for three in documents.values() for path in three.paths}
+        require_merge(self.actor, documents, {p: file for p, file in files.items() if p not in paths})
+        self._require_hidden(served.schema, plan.brought.sides, documents)
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge of the three commits as they are, without applying migrations.

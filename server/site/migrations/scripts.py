@@ -66,7 +66,8 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         new = NewNames(type_.uid, name, tuple((each,) for each in attributes))
         replace_references(draft, before.schema, type_, new)
         draft.require_possible()
-        _edit_attributes(draft, type_, {name: None, **attributes})
+        raws = attributes if type_.attributes[name].visible else _private(draft, type_, name, attributes)
+        _edit_attributes(draft, type_, {name: None, **raws})
         after = configure_after(draft, before)
         keep_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
@@ -85,6 +86,18 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         return Edits(values={(name,): REMOVE, **kept})
 
     draft.edit_documents(before, after, type_.uid, editor, (name,))
+
+
+def _private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the definitions `attributes` with `private` set, unless they set it themselves, because their
+    values come from the hidden attribute `name`.
+    """
+    found = dict(attributes)
+    for new, raw in attributes.items():
+        if isinstance(raw, dict) and "private" not in raw:
+            found[new] = {**raw, "private": True}
+            draft.notes.append(f"{type_.uid}.{new} becomes private, because {name} is private")
+    return found
 
 
 def _run(migration: Migration) -> dict[str, Any]:

@@ -41,8 +41,11 @@ def _into_component(
     if is_new:
         _require_wrappable(draft, before.schema, type_, names, holder)
         raws = {name: _inner_raw(type_.raw["attributes"][name]) for name in names}
+        private = _needs_private_holder(before.schema, type_, raws, uid, holder)
+        if private:
+            raws = {name: _public(raw) for name, raw in raws.items()}
         _add_to_component(draft, before.schema, uid, raws)
-        _add_holder(draft, type_, names, uid, holder)
+        _add_holder(draft, type_, names, uid, holder, private=private)
         after = configure_after(draft, before)
         keep_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
@@ -95,6 +98,26 @@ def _inner_raw(raw: Raw) -> Raw:
     return {**rest, "pluginOptions": plugins} if plugins else rest
 
 
+def _needs_private_holder(
+    schema: Schema, type_: Type, raws: Mapping[str, Raw], uid: str, holder: str
+) -> bool:
+    """Return whether the attributes `raws` are private, but those of the existing component are not. Then
+    only a private attribute can hold them, as before an `unwrap`.
+    """
+    component = schema.types.get(uid)
+    if component is None or (holder in type_.attributes and holder not in raws):
+        return False
+    there = component.raw["attributes"]
+    return all(
+        raw.get("private") is True and name in there and _inner_raw(there[name]) == _public(raw)
+        for name, raw in raws.items()
+    )
+
+
+def _public(raw: Raw) -> Raw:
+    return {key: value for key, value in raw.items() if key != "private"}
+
+
 def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str, Raw]) -> None:
     component = schema.types.get(uid)
     if component is None:
@@ -115,12 +138,17 @@ def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str,
     draft.edit_configuration(component.path, edits)
 
 
-def _add_holder(draft: Draft, type_: Type, names: Collection[str], uid: str, holder: str) -> None:
+def _add_holder(
+    draft: Draft, type_: Type, names: Collection[str], uid: str, holder: str, *, private: bool
+) -> None:
     edits = Edits(values={("attributes", name): REMOVE for name in names})
     there = type_.attributes.get(holder)
     if there is None or holder in names:
         localized = any(type_.attributes[name].localized for name in names)
         raw: Raw = {"type": "component", "repeatable": False, "component": uid}
+        if private:
+            raw["private"] = True
+            draft.notes.append(f"{type_.uid}.{holder} is private, because {', '.join(names)} were private")
         if localized:
             raw["pluginOptions"] = {"i18n": {"localized": True}}
         edits.values["attributes", holder] = raw
@@ -180,12 +208,17 @@ def _move_out(
 ) -> None:
     """Add a component's attributes `names` to a type's schema. If `drop` is set, remove `holder`, the
     attribute that contains the component.
+
+    If `holder` is private, the attributes become private, too.
     """
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
         if name in type_.attributes and not (drop and name == holder):
             raise ValidationError(f'{type_.uid} already has an attribute "{name}"')
         raw = _inner_raw(component.raw["attributes"][name])
+        if type_.attributes[holder].private and raw.get("private") is not True:
+            raw["private"] = True
+            draft.notes.append(f"{type_.uid}.{name} becomes private, because {holder} is private")
         if type_.attributes[holder].localized:
             raw["pluginOptions"] = {**raw.get("pluginOptions", {}), "i18n": {"localized": True}}
         edits.values["attributes", name] = raw

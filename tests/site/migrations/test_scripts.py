@@ -50,6 +50,15 @@ def test_an_attribute_is_split(root: Path) -> None:
     assert files(root)["content/authors/late.yaml"] == b"first: L\nlast: M\n"
 
 
+def test_what_a_private_attribute_is_split_into_is_private(root: Path) -> None:
+    write(root, collection("author", {"name": {**STRING, "private": True}}))
+    public = SPLIT.replace('"last": {"type": "string"', '"last": {"type": "string", "private": False')
+    [step] = migrate(root, "split", attribute="author.name", file="n.py", code=public).steps
+    found = json.loads(files(root)["content-types/author.json"])["attributes"]
+    assert found == {"first": {**STRING, "private": True}, "last": {**STRING, "private": False}}
+    assert step.notes == ("api::author.author.first becomes private, because name is private",)
+
+
 def test_a_script_changes_documents_and_is_kept(root: Path) -> None:
     migrate(root, "script", type="author", file="w.py", code=SCRIPT)
     assert files(root)["content/authors/a.yaml"] == b"name: Ann B Cole # who\nage: 3   # years\nwords: 3\n"

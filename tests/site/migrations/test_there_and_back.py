@@ -62,8 +62,10 @@ def _documents(
     return files
 
 
-def _site(types: dict[str, str], documents: dict[str, str], localized: bool) -> dict[str, str]:
-    attributes = {name: _schema(type_) for name, type_ in types.items()}
+def _site(
+    types: dict[str, str], documents: dict[str, str], localized: bool, options: dict[str, Any] | None = None
+) -> dict[str, str]:
+    attributes = {name: {**_schema(type_), **(options or {})} for name, type_ in types.items()}
     if localized:
         attributes = {name: translated(attribute) for name, attribute in attributes.items()}
     weights = f"search: {{weights: {{page.{min(types)}: 3}}}}\n"
@@ -155,6 +157,8 @@ PLAIN = {"string": [("plain words", "plain words")], "integer": [("7", 7)], "boo
 @given(st.sampled_from(sorted(PLAIN)), st.booleans(), st.data())
 def test_wrap(type_: str, localized: bool, data: st.DataObject) -> None:
     types, files = {"alpha": "text", "holder": type_}, dict[str, str]()
+    private = {"private": True} if data.draw(st.booleans()) else {}
+    inner = {"type": type_, **(private if data.draw(st.booleans()) else {})}
     for i, ending in enumerate(data.draw(st.lists(st.sampled_from(["json", "yaml", "md"]), max_size=4))):
         [(text, value)] = PLAIN[type_]
         is_first = data.draw(st.booleans())
@@ -163,7 +167,7 @@ def test_wrap(type_: str, localized: bool, data: st.DataObject) -> None:
         indent = data.draw(st.sampled_from([None, 2, 4]))
         texts = {"json": json.dumps(made, indent=indent), "yaml": lines, "md": f"---\n{lines}---\nText\n"}
         files[f"content/pages/d{i}.{ending}"] = texts[ending]
-    files = {**_site(types, files, localized), **component("shared.part", {"holder": {"type": type_}})}
+    files = {**_site(types, files, localized, private), **component("shared.part", {"holder": inner})}
     require_same(
         files,
         ("wrap", {"type": "page", "attributes": ["holder"], "component": "shared.part"}),

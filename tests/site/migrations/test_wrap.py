@@ -137,3 +137,66 @@ def test_late_documents_are_wrapped(root: Path) -> None:
     assert lacking(root) == {"0001-wrap-shared-seo": ("content/pages/late.yaml",)}
     apply(root)
     assert text(root, "content/pages/late.yaml") == "title: L\nseo:\n  metaTitle: m\n"
+
+
+# --- private attributes ---------------------------------------------------------------------------
+
+LINK = {"type": "component", "component": "shared.link", "private": True}
+
+
+def with_attributes(root: Path, **changed: Any) -> dict[str, bytes]:
+    """Change attributes of the page, and return all files."""
+    page = json.loads(str(FILES["content-types/page.json"]))
+    page["attributes"] |= changed
+    write(root, {"content-types/page.json": json.dumps(page, indent=2) + "\n"})
+    return files(root)
+
+
+def test_attributes_of_a_private_component_become_private(root: Path) -> None:
+    with_attributes(root, link=LINK)
+    [step] = migrate(root, "unwrap", attribute="page.link").steps
+    assert attributes(root)["url"] == attributes(root)["label"] == {**STRING, "private": True}
+    assert step.notes == tuple(
+        f"api::page.page.{name} becomes private, because link is private" for name in ("url", "label")
+    )
+    page = open_site(root, Mode.READ).site.state.schema.types["api::page.page"]
+    assert not page.attributes["url"].visible
+
+
+def test_an_attribute_that_moves_out_of_a_private_component_becomes_private(root: Path) -> None:
+    with_attributes(root, link=LINK)
+    [step] = migrate(root, "move", attribute="shared.link.label", to="page").steps
+    assert attributes(root)["label"] == {**STRING, "private": True}
+    assert step.notes == ("api::page.page.label becomes private, because link is private",)
+
+
+def test_wrap_undoes_unwrap_of_a_private_component(root: Path) -> None:
+    others = {name: value for name, value in attributes(root).items() if name != "link"}
+    page = json.loads(str(FILES["content-types/page.json"]))
+    link = {"type": "component", "repeatable": False, "component": "shared.link", "private": True}
+    page["attributes"] = {**others, "link": link}
+    write(root, {"content-types/page.json": json.dumps(page, indent=2) + "\n"})
+    write(root, {"content/pages/a.fr.draft.yaml": "title: B\nlink:\n  url: u\n  label: l\n"})
+    before = files(root)
+    migrate(root, "unwrap", attribute="page.link")
+    [step] = migrate(root, "wrap", type="page", attributes=["url", "label"], component="shared.link").steps
+    assert files(root) == before
+    assert step.notes == ("api::page.page.link is private, because url, label were private",)
+
+
+def test_wrapped_private_attributes_stay_private(root: Path) -> None:
+    before = with_attributes(root, order={"type": "integer", "private": True})
+    migrate(root, "wrap", type="page", attributes=["title", "metaTitle"], component="shared.seo")
+    migrate(root, "wrap", type="page", attributes=["order"], component="shared.rank")
+    assert "private" not in attributes(root)["rank"]
+    rank = attributes(root, "content-types/components/shared/rank.json")
+    assert rank["order"] == {"type": "integer", "private": True}
+    migrate(root, "unwrap", attribute="page.rank")
+    assert attributes(root)["order"] == json.loads(before["content-types/page.json"])["attributes"]["order"]
+
+
+def test_a_private_attribute_does_not_join_a_public_one(root: Path) -> None:
+    before = with_attributes(root, url={**STRING, "private": True})
+    with pytest.raises(ValidationError, match='already has a different attribute "url"'):
+        migrate(root, "wrap", type="page", attributes=["url"], component="shared.link", **{"as": "link"})
+    assert files(root) == before
