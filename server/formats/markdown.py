@@ -3,13 +3,13 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from typing import Any
 
 # Markdown parsers written in Python take ten times as long, and only return the line numbers of blocks.
 from pyromark import Options, events_with_range, reference_definitions
 from pyromark import html as render_html
 
+from server.formats.html_tokens import tokenize
 from server.formats.prose import EXTERNAL, Heading, Kind, Link, Prose
 
 _OPTIONS = Options.ENABLE_TABLES | Options.ENABLE_HEADING_ATTRIBUTES | Options.ENABLE_FOOTNOTES
@@ -149,29 +149,17 @@ def _joined(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 # --- HTML -----------------------------------------------------------------------------------------
 
 
-class _Tags(HTMLParser):
-    """HTML parser that collects the tags `a` and `img`."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, dict[str, str | None], int, int, str]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("a", "img"):
-            self.found.append((tag, dict(attrs), *self.getpos(), self.get_starttag_text() or ""))
-
-
 def _html_links(html: str) -> Iterator[tuple[Kind, str, str | None, int]]:
     """Yield the kind, destination, alternative text and character index of each link and image in HTML."""
     if not _HTML_LINK.search(html):
         return
-    parser = _Tags()
-    parser.feed(html)
-    starts = [0, *(match.end() for match in re.finditer("\n", html))]
-    for tag, attributes, line, column, text in parser.found:
-        target = attributes.get("href" if tag == "a" else "src")
+    for token in tokenize(html):
+        if token.kind not in ("start", "empty") or token.name not in ("a", "img"):
+            continue
+        attributes = token.attributes
+        target = attributes.get("href" if token.name == "a" else "src")
         if target is None:
             continue  # This is an anchor, or JSX that spreads an object.
-        index = starts[line - 1] + column + max(text.find(target), 0)
+        index = max(html.find(target, token.start, token.end), token.start)
         alt = attributes["alt"] or "" if "alt" in attributes else None
-        yield ("link", target, None, index) if tag == "a" else ("image", target, alt, index)
+        yield ("link", target, None, index) if token.name == "a" else ("image", target, alt, index)

@@ -1,9 +1,11 @@
 """Cleaning of HTML for feeds: keeps only safe elements and attributes, and makes links absolute."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from html import escape
-from html.parser import HTMLParser
 from urllib.parse import urljoin, urlsplit
+
+from server.formats.html_tokens import Token, tokenize
 
 MAX_OPEN_ELEMENTS = 200  # of more deeply nested elements, only the text is kept
 
@@ -18,7 +20,7 @@ _ELEMENTS = _VOID | {
 }
 # The content of these elements is not text, or not meant to be read outside a page.
 _DROPPED = frozenset((
-    "applet", "canvas", "embed", "iframe", "math", "noscript", "object", "script", "select", "style", "svg",
+    "applet", "canvas", "iframe", "math", "noscript", "object", "script", "select", "style", "svg",
     "template", "textarea", "title",
 ))
 # fmt: on
@@ -75,70 +77,73 @@ def _media_path(link: str) -> str:
     return path if path.startswith("/uploads/") and "/../" not in path else ""
 
 
-class _Cleaner(HTMLParser):
-    """HTML parser that writes the allowed elements to `out`, and closes every element."""
+class _Cleaner:
+    """Writer of the allowed elements to `out`. It closes every element."""
 
     def __init__(self, resolve: Resolve) -> None:
-        super().__init__(convert_charrefs=True)
         self.out: list[str] = []
         self._resolve = resolve
         self._open: list[str] = []
         self._dropped: list[str] = []
+        self._dropped_names: Counter[str] = Counter()  # how often each name is in `_dropped`
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._dropped or tag in _DROPPED:
-            if tag in _DROPPED:
-                self._dropped.append(tag)
-            return
+    def add(self, token: Token) -> None:
+        if token.kind == "text":
+            if not self._dropped:
+                self.out.append(escape(token.name, quote=False))
+        elif token.kind == "end":
+            self._end(token.name)
+        elif token.name in _DROPPED:
+            if token.kind == "start":
+                self._dropped.append(token.name)
+                self._dropped_names[token.name] += 1
+        elif not self._dropped:
+            self._start(token)
+
+    def _start(self, token: Token) -> None:
+        tag = token.name
         is_void = tag in _VOID
         if tag not in _ELEMENTS or (not is_void and len(self._open) >= MAX_OPEN_ELEMENTS):
             return
-        self.out.append(f"<{tag}{self._attributes(tag, attrs)}{' /' * is_void}>")
+        self.out.append(f"<{tag}{self._attributes(token)}{' /' * is_void}>")
         if not is_void:
             self._open.append(tag)
+            if token.kind == "empty":
+                self._end(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _DROPPED:
+    def _end(self, tag: str) -> None:
+        if self._dropped:
+            # `_open` has up to 200 elements, but `_dropped` any number, so it is only searched by popping.
+            while self._dropped_names[tag]:
+                closed = self._dropped.pop()
+                self._dropped_names[closed] -= 1
+                if closed == tag:
+                    return
             return
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.handle_endtag(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._dropped:
-            while self._dropped.pop() != tag:
-                pass
-            return
-        if self._dropped or tag not in self._open:
-            return
-        while True:
+        while tag in self._open:
             closed = self._open.pop()
             self.out.append(f"</{closed}>")
             if closed == tag:
                 return
 
-    def handle_data(self, data: str) -> None:
-        if not self._dropped:
-            self.out.append(escape(data, quote=False))
-
     def finish(self) -> str:
-        self.close()
         self.out += [f"</{tag}>" for tag in reversed(self._open)]
         return "".join(self.out)
 
-    def _attributes(self, tag: str, attrs: list[tuple[str, str | None]]) -> str:
-        allowed = _ATTRIBUTES.get(tag, frozenset()) | _ATTRIBUTES[""]
-        written: dict[str, str] = {}
-        for name, value in attrs:
-            if name in allowed and name not in written:
+    def _attributes(self, token: Token) -> str:
+        allowed = _ATTRIBUTES.get(token.name, frozenset()) | _ATTRIBUTES[""]
+        written: list[str] = []
+        for name, value in token.attributes.items():
+            if name in allowed:
                 text = self._resolve(value or "") if name in _URLS else name if value is None else value
                 if text is not None:
-                    written[name] = f' {name}="{escape(text)}"'
-        return "".join(written.values())
+                    written.append(f' {name}="{escape(text)}"')
+        return "".join(written)
 
 
 def clean(html: str, resolve: Resolve) -> str:
     """Return HTML with absolute links that is safe to show on another page."""
     cleaner = _Cleaner(resolve)
-    cleaner.feed(html)
+    for token in tokenize(html):
+        cleaner.add(token)
     return cleaner.finish().strip()

@@ -36,11 +36,8 @@ _DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "image": ("cover", "image", "thumbnail", "hero", "picture"),
 }
 # In MDX, a paragraph that begins with one of these words is JavaScript.
-_MODULES = re.compile(
-    r"(?P<code>^ {0,3}(?P<fence>```+|~~~+).*?^ *(?P=fence)[^\n]*$)"
-    r"|^(?:import|export)\b(?:[^\n]|\n(?![ \t]*\n))*\n?",
-    re.MULTILINE | re.DOTALL,
-)
+_MODULE = re.compile(r"(?:import|export)\b")
+_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)(.*)")
 _TEXTS = frozenset(("string", "text"))
 _KINDS: Mapping[str, frozenset[str]] = {
     "summary": _TEXTS,
@@ -232,7 +229,7 @@ def _item(document: Document, data: Mapping[str, Any], names: Mapping[str, str],
     title = text("title") or summary[:MAX_TITLE_CHARS] or document.document_id
     raw = list(_raw(data, names["content"])) if "content" in names else []
     if document.path.endswith(".mdx"):
-        raw = [_without_modules(value) if isinstance(value, str) else value for value in raw]
+        raw = [without_modules(value) if isinstance(value, str) else value for value in raw]
     html = "".join(map(_html, raw))
     content = clean(html, resolver(address, media_url)) if html else ""
     site.budget.write(len(content))
@@ -259,9 +256,22 @@ def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
             yield holder[name]
 
 
-def _without_modules(text: str) -> str:
+def without_modules(text: str) -> str:
     """Return MDX text without its `import` and `export` statements. Code blocks are left unchanged."""
-    return _MODULES.sub(lambda found: found["code"] or "", text)
+    kept: list[str] = []
+    fence, in_module = "", False  # the fence of the current code block, and whether the line is JavaScript
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        if fence:
+            if found and found[1].startswith(fence) and not found[2].strip():
+                fence = ""
+        elif in_module or _MODULE.match(line):
+            in_module = bool(line.strip())
+        elif found and not ("`" in found[1] and "`" in found[2]):
+            fence = found[1]
+        if not in_module:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def _html(value: Any) -> str:

@@ -15,6 +15,10 @@ from server.service.publishing.redirects import STATUS, Redirect
 
 # Longer rules are ignored (https://developers.cloudflare.com/pages/configuration/redirects/).
 _MAX_PAGES_RULE_CHARS = 1000
+# nginx (1.22) keeps the length of a location in one byte: a longer one breaks the others, too.
+_MAX_NGINX_LOCATION_BYTES = 255
+# nginx reads parameters of up to 4,096 bytes, with their quotes and variables.
+_MAX_NGINX_TARGET_CHARS = 4000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
@@ -122,15 +126,27 @@ def _json(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     blocks: list[str] = []
     left: list[Redirect] = []
-    for path, group in groupby(redirects, key=lambda redirect: _split_source(redirect)[0]):
-        found, decoded = list(group), _decoded(path)
-        if decoded is None:
-            left += found
+    # Sorted as texts, "/a/b" would be between "/a" and "/a?x=1".
+    for path, group in groupby(sorted(redirects, key=_split_source), key=lambda one: _split_source(one)[0]):
+        found = list(group)
+        locations = _nginx_locations(path)
+        readable = [
+            one for one in found if locations and len(_encoded(one.target)) <= _MAX_NGINX_TARGET_CHARS
+        ]
+        left += [one for one in found if one not in readable]
+        if not readable:
             continue
-        rules = " ".join(_nginx_rules(found))
-        for variant in (decoded,) if decoded == "/" else (decoded, decoded + "/"):
-            blocks.append(f"location = {_nginx_quoted(variant)} {{ {rules} }}\n")
+        rules = " ".join(_nginx_rules(readable))
+        blocks += [f"location = {_nginx_quoted(one)} {{ {rules} }}\n" for one in locations]
     return "".join(blocks), left
+
+
+def _nginx_locations(path: str) -> tuple[str, ...]:
+    """Return a path without and with a slash at the end, or () if nginx can't read it."""
+    decoded = _decoded(path)
+    if decoded is None or len(decoded.encode()) + 1 > _MAX_NGINX_LOCATION_BYTES:
+        return ()
+    return (decoded,) if decoded == "/" else (decoded, decoded + "/")
 
 
 def _nginx_rules(redirects: Iterable[Redirect]) -> Iterator[str]:
@@ -138,7 +154,7 @@ def _nginx_rules(redirects: Iterable[Redirect]) -> Iterator[str]:
     for redirect in redirects:
         query, target = _split_source(redirect)[1], _encoded(redirect.target)
         if query:
-            yield f'if ($args = "{_encoded(query)}") {{ return {STATUS} "{target}"; }}'
+            yield f'if ($args = "{query}") {{ return {STATUS} "{target}"; }}'
         else:
             passed = "" if "?" in target else "$is_args$args"
             last = f'return {STATUS} "{target}{passed}";'

@@ -31,9 +31,34 @@ RESOLVE = resolver("https://example.org/articles/fog", "https://cms.example.org"
         ('<p style="x" title="a &quot; b">x', '<p title="a &quot; b">x</p>'),
         ("a < b &amp; c &lt;script&gt;", "a &lt; b &amp; c &lt;script&gt;"),
         ("<script>never closed", ""),
+        ("<embed src=x>after", "after"),
+        ("<svg><math></svg>a</math>b", "ab"),
+        (f"&#{'9' * 5000};", "\N{REPLACEMENT CHARACTER};"),
     ],
 )
 def test_only_harmless_html_is_kept(html: str, cleaned: str) -> None:
+    assert clean(html, RESOLVE) == cleaned
+
+
+LARGE = 50_000  # With this many, a parser that needs quadratic time takes many minutes.
+
+
+@pytest.mark.parametrize(
+    ("html", "cleaned"),
+    [
+        ("<a " * LARGE, ("&lt;a " * LARGE).strip()),
+        ('<a href="' * LARGE, '&lt;a href="' * LARGE),
+        ("<!--" * LARGE, ""),
+        ("a<!" * LARGE, "a&lt;!" * LARGE),
+        ("a</b" * LARGE, "a&lt;/b" * LARGE),
+        ("<svg>" * LARGE + "</math>" * LARGE, ""),
+        ("<div>" * LARGE + "</p>" * LARGE, "<div>" * 200 + "</div>" * 200),
+        ("<p" + " x=1" * LARGE + ">", "<p></p>"),
+        ("<p a" + " " * LARGE + "b" + " " * LARGE + ">", "<p></p>"),
+    ],
+    ids=range(9),
+)
+def test_tags_that_are_never_closed_take_linear_time(html: str, cleaned: str) -> None:
     assert clean(html, RESOLVE) == cleaned
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.service.publishing.feed_items import without_modules
 from server.service.publishing.xml import HEAD, element, parent
 from tests.conftest import MakeApi
 from tests.service.publishing.sites import FILES, SECRETS, SETTINGS
@@ -107,6 +108,23 @@ def test_mdx_has_no_javascript(make_api: MakeApi) -> None:
     assert item["content_html"] == (
         "<p>One two</p>\n<pre><code>import x from 'y';\n</code></pre>\n<p>imported goods</p>"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("a\nimport b\nc\n\nd", "a\n\nd"),
+        ("export a\r\n\r\nb", "\r\nb"),
+        ("```js\nimport a\n~~~\n``\n````\nimport b", "```js\nimport a\n~~~\n``\n````"),
+        ("~~~ `\nimport a", "~~~ `\nimport a"),
+        ("``` `a`\nimport b", "``` `a`"),
+        ("`" * 50_000 + "\n" + "a\n" * 50_000, "`" * 50_000 + "\n" + "a\n" * 50_000),
+        ("```a\n" * 50_000, "```a\n" * 50_000),
+    ],
+    ids=range(7),
+)
+def test_modules_are_removed_outside_code_blocks(text: str, rest: str) -> None:
+    assert without_modules(text) == rest
 
 
 def test_an_id_stays_the_same_when_the_slug_changes(api: Api) -> None:

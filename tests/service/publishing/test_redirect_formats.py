@@ -49,6 +49,7 @@ ODD = (
     "/?p=12",
     "/index.php?id=7&x=%22y%22",
     "/index.php?id=8",
+    "/index.php/deeper",
     "/Case",
     "/a/../b//c/./d",
 )
@@ -116,6 +117,29 @@ def test_nginx_serves_the_redirects(tmp_path: Path) -> None:
     assert {one.source for one in left} == {"/tab%09and%0Areturn%20200%20x%3B", "/%E2%80%A8line"}
     with run_nginx(config, tmp_path) as address:
         check(address, left)
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx_reads_the_longest_redirects(tmp_path: Path) -> None:
+    long = [redirect(f"/{'x' * 253}"), redirect(f"/{'%C3%A9%22' * 84}"), redirect(f"/a?{',' * 1997}")]
+    too_long = [
+        redirect("/b", f"https://example.org/{'!' * 2000}"),
+        redirect(f"/{'x' * 254}"),
+        redirect("/" + "%C3%A9" * 127),
+    ]
+    text, left = written("nginx", long + too_long)
+    (tmp_path / "redirects.conf").write_text(text)
+    assert set(left) == set(too_long)
+    config = f"server {{ listen 80; location / {{ return 404; }} include {tmp_path}/redirects.conf; }}"
+    with run_nginx(config, tmp_path) as address:
+        assert [location(address + one.source)[0] for one in long] == [301] * len(long)
+
+
+def test_nginx_gets_one_location_for_each_path() -> None:
+    aliases = sorted((redirect(alias) for alias in ("/a", "/a/b", "/a?x=1")), key=lambda one: one.source)
+    text, _ = written("nginx", aliases)
+    sources = [line.split(" ")[2] for line in text.splitlines()]
+    assert sources == ['"/a"', '"/a/"', '"/a/b"', '"/a/b/"']
 
 
 APACHE = """

@@ -229,6 +229,16 @@ def test_contradictions_are_named_with_their_lines_and_left_out(root: Path) -> N
     ]
 
 
+def test_long_aliases_are_left_out_with_a_message(root: Path) -> None:
+    longest, longer = "/" + "x" * 1999, "/" + "y" * 1997 + "é"
+    change(root, "content/articles/fog.md", article("fog", more=f"aliases:\n- {longest}\n- {longer}\n"))
+    assert redirects(root, exit_code=1) == {longest: "/articles/fog"}
+    assert run(root).stderr == (
+        f'content/articles/fog.md:6: the alias "{longer[:199]}…" has more than 2,000 characters'
+        " when it is percent-encoded. Write a path such as /old-name.\n"
+    )
+
+
 def test_an_alias_wins_over_a_former_address(root: Path) -> None:
     change(root, "content/articles/fog.md", article("mist"))
     change(root, "content/articles/ferry.yaml", "title: Ferry\nslug: ferry\naliases: [/articles/fog]\n")
