@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from server.formats.text_positions import KeyPath
+from server.formats.tree import MAX_DEPTH
 from server.lsp.positions import Span
 
 _TOKEN = re.compile(
@@ -52,7 +53,8 @@ class Container:
 class Flow:
     """Result of scanning brackets.
 
-    `open` contains unclosed brackets, and `last` the last token if it touches the end of the text.
+    `open` contains unclosed brackets, and `last` the last token if it touches the end of the text. If
+    `is_too_deep`, more than MAX_DEPTH levels are nested, and there are no nodes.
     """
 
     nodes: list[Node]
@@ -60,6 +62,7 @@ class Flow:
     end: int
     last: Span | None = None
     quote: str = ""
+    is_too_deep: bool = False
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
@@ -78,6 +81,9 @@ def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
             _scalar(flow, text, found)
         if not flow.open:
             break
+        # The paths of all brackets together would be as long as the square of their number.
+        if len(path) + len(flow.open) > MAX_DEPTH:
+            return Flow([], [], end, is_too_deep=True)
     if flow.last is not None and flow.end < end:
         flow.last, flow.quote = None, ""
     return flow

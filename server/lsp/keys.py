@@ -9,17 +9,20 @@ from dataclasses import dataclass, field
 
 from server.documents.path_rules import MARKDOWN
 from server.formats.text_positions import KeyPath, line_end, next_line
+from server.formats.tree import MAX_DEPTH
 from server.lsp.flow import Container, Flow, Node, plain_text, scan_flow
 from server.lsp.positions import Span
 
 MAX_SCANNED_CHARS = 2_000_000  # no completion, outline or links above this
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)*(---|\+\+\+)[ \t]*(?:\r?\n|\Z)")
 _YAML_KEY = re.compile(
-    r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-][^:\#]*?|-[^\s:][^:\#]*?)"""
-    r"[ \t]*:(?=\s|\Z)"
+    r"""("(?:\\.|[^"\\])*"|'(?:''|[^'])*'|[^\s"'\[\]{},\#&*!|>%@`-](?:[^:\#]*[^:\# \t])?"""
+    r"|-[^\s:](?:[^:\#]*[^:\# \t])?)[ \t]*:(?=\s|\Z)"
 )
+# A line that can't be part of the brackets above it: it begins with a dash or a key.
+_AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z))")
 _TOML_KEY = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_.-]+)[ \t]*=[ \t]*""")
-_TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*([^\]\n]*?)[ \t]*(\]\]?|$)")
+_TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(\]\]?|$)")
 
 
 # --- regions --------------------------------------------------------------------------------------
@@ -61,7 +64,9 @@ def region_of(path: str, text: str) -> Region:
 
 
 def nodes_of(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a document file, in the order in which they appear."""
+    """Return the keys and list items of a document file, in the order in which they appear. There are none if
+    the file is too long or its values are nested too deeply.
+    """
     if len(text) > MAX_SCANNED_CHARS:
         region = region_of(path, text)
         if region.end - region.start > MAX_SCANNED_CHARS:
@@ -73,6 +78,8 @@ def nodes_of(path: str, text: str) -> list[Node]:
     scanner = _scanner(region, text)
     for start, _ in _lines(text, region.start, region.end):
         scanner.feed(start)
+        if scanner.is_too_deep:
+            return []
     return scanner.nodes
 
 
@@ -90,21 +97,31 @@ def _scanner(region: Region, text: str) -> "_YamlScanner | _TomlScanner":
 
 
 @dataclass(slots=True)
+class _Level:
+    """A key or list item. `last_item` is the index of the last item in its list."""
+
+    column: float
+    key: str | int
+    last_item: int = -1
+
+
+@dataclass(slots=True)
 class _YamlScanner:
-    """Scanner for block-style YAML. `stack` holds the enclosing keys and indexes, each with its column."""
+    """Scanner for block-style YAML. `stack` holds the enclosing keys and list items."""
 
     text: str
     end: int
     nodes: list[Node] = field(default_factory=list)
-    stack: list[tuple[float, str | int]] = field(default_factory=list)
-    counts: dict[KeyPath, int] = field(default_factory=dict)
+    stack: list[_Level] = field(default_factory=list)
+    root: _Level = field(default_factory=lambda: _Level(-1, ""))
     block: int | None = None  # column of the key of an unfinished block of text
     flow: tuple[int, KeyPath] | None = None  # start and path of the last key's brackets
     skip: int = 0  # index after the last key's brackets
+    is_too_deep: bool = False  # more than MAX_DEPTH levels
 
     @property
     def path(self) -> KeyPath:
-        return tuple(key for _, key in self.stack)
+        return tuple(level.key for level in self.stack)
 
     def feed(self, start: int) -> None:
         if start < self.skip:
@@ -138,9 +155,11 @@ class _YamlScanner:
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)
-            parent = self.path
-            self.counts[parent] = self.counts.get(parent, -1) + 1
-            self.stack.append((at - start + 0.5, self.counts[parent]))
+            parent = self.stack[-1] if self.stack else self.root
+            parent.last_item += 1
+            self.enter(_Level(at - start + 0.5, parent.last_item))
+            if self.is_too_deep:
+                return at, False
             self.nodes.append(Node(self.path, (at, at + 1), None, at - start))
             is_item = True
             at += 1
@@ -149,16 +168,18 @@ class _YamlScanner:
         return at, is_item
 
     def leave(self, column: float) -> None:
-        while self.stack and self.stack[-1][0] >= column:
+        while self.stack and self.stack[-1].column >= column:
             self.stack.pop()
+
+    def enter(self, level: _Level) -> None:
+        self.stack.append(level)
+        self.is_too_deep = self.is_too_deep or len(self.stack) > MAX_DEPTH
 
     def _enter_key(self, found: re.Match[str], column: int) -> None:
         self.leave(column)
         quote = found[1][0] if found[1][0] in "\"'" else ""
         span = (found.start(1) + bool(quote), found.end(1) - bool(quote))
-        self.stack.append((column, plain_text(self.text[slice(*span)], quote)))
-        for path in [path for path in self.counts if path[: len(self.stack)] == self.path]:
-            del self.counts[path]  # The key may be repeated.
+        self.enter(_Level(column, plain_text(self.text[slice(*span)], quote)))
         self.nodes.append(Node(self.path, span, None, column))
 
     def _value(self, at: int, start: int, end: int, column: int) -> None:
@@ -166,23 +187,25 @@ class _YamlScanner:
             at += 1
         first = self.text[at : min(at + 1, end)]
         if first in ("|", ">"):
-            self.block = int(self.stack[-1][0]) if self.stack else column
+            self.block = int(self.stack[-1].column) if self.stack else column
         elif first in ("[", "{"):
-            flow = scan_flow(self.text, at, self._flow_end(at, column), self.path)
+            stop = self._flow_end(at, column)
+            flow = scan_flow(self.text, at, stop, self.path)
+            self.is_too_deep = self.is_too_deep or flow.is_too_deep
             self.nodes += flow.nodes
             self.flow = at, self.path
-            self.skip = 0 if flow.open else flow.end
+            self.skip = stop if flow.open else flow.end
         elif first not in ("", "#", "&", "*", "!"):
             span, _ = _scalar_span(self.text, at, end)
             last = self.nodes[-1]
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
     def _flow_end(self, at: int, column: int) -> int:
-        """Return the latest index at which the brackets at `at` can end: before the next line with a key that
-        is not indented more than `column`.
+        """Return the latest index at which the brackets at `at` can end: before the next line with a key or
+        dash that is not indented more than `column`.
         """
         for start, after in _lines(self.text, next_line(self.text, at), self.end):
-            found = re.compile(r"( *)(?:- )*[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z)").match(self.text, start, after)
+            found = _AFTER_BRACKETS.match(self.text, start, after)
             if found and len(found[1]) <= column:
                 return start
         return self.end
@@ -199,6 +222,7 @@ class _TomlScanner:
     counts: dict[KeyPath, int] = field(default_factory=dict)
     flow: tuple[int, KeyPath] | None = None
     skip: int = 0
+    is_too_deep: bool = False
 
     @property
     def path(self) -> KeyPath:
@@ -213,12 +237,17 @@ class _TomlScanner:
             self._enter_table(table, start)
         elif key := _TOML_KEY.match(self.text, start, end):
             path = (*self.base, *_toml_names(key[1]))
+            self.is_too_deep = len(path) > MAX_DEPTH
             self.nodes.append(Node(path, (key.start(1), key.end(1)), None, 0))
             self._value(key.end(), end, path)
 
     def _enter_table(self, table: re.Match[str], start: int) -> None:
         path: KeyPath = ()
-        for name in _toml_names(table[2]):
+        names = _toml_names(table[2])
+        if len(names) > MAX_DEPTH:
+            self.is_too_deep = True
+            return
+        for name in names:
             path = (*path, name)
             if path in self.counts and not (table[1] == "[[" and len(path) == table[2].count(".") + 1):
                 path = (*path, self.counts[path])
@@ -238,6 +267,7 @@ class _TomlScanner:
             self.skip = closing if closing >= 0 else self.end
         elif first in ("[", "{"):
             flow = scan_flow(self.text, at, self.end, path)
+            self.is_too_deep = self.is_too_deep or flow.is_too_deep
             self.nodes += flow.nodes
             self.flow = at, path
             self.skip = 0 if flow.open else flow.end
@@ -298,6 +328,8 @@ def cursor_at(path: str, text: str, index: int) -> Cursor | None:
     start = text.rfind("\n", region.start, index) + 1 or region.start
     for line, _ in _lines(text, region.start, start):
         scanner.feed(line)
+        if scanner.is_too_deep:
+            return None
     if scanner.flow and (start < scanner.skip or not scanner.skip):
         begin, keys = scanner.flow
         flow = scan_flow(text, begin, index, keys)
@@ -315,6 +347,8 @@ def _yaml_cursor(text: str, scanner: _YamlScanner, start: int, index: int, end: 
     if scanner.is_in_block(content or "x", len(line) - len(content)) or content.startswith("#"):
         return None
     at, is_item = scanner.enter_items(start + len(line) - len(content), start, index)
+    if scanner.is_too_deep:
+        return None
     at = min(at, index)
     found = _YAML_KEY.match(text, at, index)
     if found:

@@ -15,6 +15,7 @@ from server.schema.spelling import suggestion
 from server.storage.files import ignored
 
 NEW_DOCUMENT = "bifolio.newDocument"
+_MAX_NAME_BYTES = 255  # the limit in most file systems
 _FORMATS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 
 
@@ -94,8 +95,12 @@ def new_document(view: View, arguments: Json) -> tuple[Json, str]:
         name = type_.singular
     if not name or any(not part or ignored(part) or part == ".." for part in name.split("/")):
         raise ValidationError("the name of the new document is missing or not valid")
+    if "\\" in name or not name.isprintable():
+        raise ValidationError("the name of the new document contains a backslash or a control character")
     claim = Claim(type_, name, locale, False)
     path = view.layout.path_of(claim, _FORMATS[type_.format])
+    if any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
+        raise ValidationError(f"the file name has more than {_MAX_NAME_BYTES} bytes; use a shorter name")
     if view.layout.claim(path) is None:
         raise ValidationError(f"{path} would not be a document of the type {named}")
     if taken := _existing(view, path):

@@ -4,10 +4,11 @@ pygls is not used, because importing it takes 0.4 s and 20 MB.
 """
 
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeGuard
 
 import orjson
 
@@ -15,6 +16,12 @@ log = logging.getLogger("bifolio")
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 MAX_HEADER_BYTES = 64 * 1024
+_PIECE_BYTES = 1024 * 1024  # Memory is allocated only for bytes that have arrived.
+_HEADER = re.compile(rb"[A-Za-z-]+[ \t]*:")
+# After an invalid header, a body without a line break can stand before the next header.
+_LENGTH = re.compile(rb"Content-Length[ \t]*:([^:\r\n]*)\r?\n?\Z", re.I)
+# a pair of surrogates, a surrogate without its other half, or any other escape sequence
+_ESCAPE = re.compile(rb"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL)
 
 # error codes
 PARSE_ERROR = -32700
@@ -57,48 +64,89 @@ class MessageReader:
     def read(self) -> Message | None:
         while True:
             length = self._read_length()
-            if length is None:
-                return None
-            data = self._stream.read(length)
-            if len(data) < length:
+            data = self._read_body(length) if length is not None else None
+            if data is None:
                 return None
             message = self._parse(data)
             if message is not None:
                 return message
 
     def _read_length(self) -> int | None:
-        """Read a header, and return the length of the body in bytes, or None at the end of the stream."""
-        length: int | None = None
+        """Read a header, and return the length of the body in bytes, or None at the end of the stream.
+
+        After an invalid header, this searches for the next valid one.
+        """
+        length, is_lost, is_empty = None, False, True
         while line := self._stream.readline(MAX_HEADER_BYTES):
-            name, _, value = line.partition(b":")
-            if name.strip().lower() == b"content-length":
-                text = value.strip()
-                length = int(text) if text.isdigit() and len(text) < 12 else None
-                if length is None or length > MAX_MESSAGE_BYTES:
-                    log.warning("a message has an invalid length: %r", text[:40])
-                    length = None
-            elif not line.strip() and length is not None:
+            wrong = ""
+            if found := _LENGTH.search(line) if is_lost else _LENGTH.match(line):
+                length, is_empty = _valid_length(found[1]), False
+                if length is None:
+                    self._refuse(None, INVALID_REQUEST, f"{found[1][:40]!r} is not a valid Content-Length")
+                    is_lost = True
+            elif line.strip():
+                is_empty = False
+                wrong = "" if _HEADER.match(line) else f"{line[:40]!r} is not a header"
+            elif length is not None:
                 return length
+            else:
+                wrong = "" if is_empty else "Content-Length is missing"
+            if wrong and not is_lost:
+                self._refuse(None, INVALID_REQUEST, wrong)
+                is_lost = True
         return None
+
+    def _read_body(self, length: int) -> bytes | None:
+        """Read a body, or return None if the stream ends before the body does."""
+        data = bytearray()
+        while len(data) < length:
+            piece = self._stream.read(min(length - len(data), _PIECE_BYTES))
+            if not piece:
+                log.warning("the last message has only %d of %d bytes", len(data), length)
+                return None
+            data += piece
+        return bytes(data)
 
     def _parse(self, data: bytes) -> Message | None:
         try:
-            found = orjson.loads(data)
+            found = _read_json(data)
         except orjson.JSONDecodeError as error:
             self._refuse(None, PARSE_ERROR, f"the message is not JSON: {error}")
             return None
         if not isinstance(found, dict):
             self._refuse(None, INVALID_REQUEST, "a message must be an object")
             return None
-        id_, method = found.get("id"), found.get("method", "")
-        if not isinstance(method, str) or not (id_ is None or isinstance(id_, int | str)):
-            self._refuse(None, INVALID_REQUEST, "a message needs a method and, for a request, an id")
+        id_, method = found.get("id"), found.get("method")
+        is_response = "method" not in found
+        if not is_id(id_) and id_ is not None:
+            self._refuse(None, INVALID_REQUEST, "the id of a request must be a number or a string")
             return None
-        return Message(method, found.get("params"), id_, found.get("result"))
+        if not is_response and (not isinstance(method, str) or not method):
+            self._refuse(id_, INVALID_REQUEST, "the method of a message must be a string")
+            return None
+        return Message(method or "", found.get("params"), id_, found.get("result"))
 
     def _refuse(self, id_: RequestId | None, code: int, message: str) -> None:
         log.warning("an invalid message was skipped: %s", message)
         self._writer.fail(id_, code, message)
+
+
+def _valid_length(text: bytes) -> int | None:
+    text = text.strip()
+    length = int(text) if text.isdigit() and len(text) < 12 else None
+    return length if length is not None and length <= MAX_MESSAGE_BYTES else None
+
+
+def _read_json(data: bytes) -> Any:
+    """Parse JSON. Surrogates without their other half, which orjson refuses, are replaced."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return orjson.loads(_ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], data))
+
+
+def is_id(value: object) -> TypeGuard[RequestId]:
+    return isinstance(value, int | str)
 
 
 class MessageWriter:

@@ -37,6 +37,7 @@ from server.lsp.protocol import (
     MessageWriter,
     RequestError,
     RequestId,
+    is_id,
 )
 from server.lsp.renaming import prepare_rename, rename, will_rename
 from server.lsp.session import Session
@@ -128,9 +129,10 @@ class Server:
         # A cancellation overtakes the messages in the queue.
         try:
             while (message := self._reader.read()) is not None:
-                if message.method == "$/cancelRequest":
-                    if isinstance(message.params, dict) and "id" in message.params:
-                        self._cancelled.add(message.params["id"])
+                if message.method == "$/cancelRequest" and message.id is None:
+                    cancelled = message.params.get("id") if isinstance(message.params, dict) else None
+                    if is_id(cancelled):
+                        self._cancelled.add(cancelled)
                 else:
                     self._messages.put(message)
         except (OSError, ValueError) as error:

@@ -103,7 +103,10 @@ class Session:
 
 
 def is_site(folder: Path) -> bool:
-    return (folder / SETTINGS).is_file() or (folder / TYPES).is_dir()
+    try:
+        return (folder / SETTINGS).is_file() or (folder / TYPES).is_dir()
+    except OSError:  # The name is too long, or the folder can't be read.
+        return False
 
 
 def _version(document: Json) -> int | None:

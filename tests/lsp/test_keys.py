@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.formats.text_positions import Positions
+from server.formats.tree import MAX_DEPTH
 from server.formats.yaml.reader import read_yaml
 from server.lsp.keys import Cursor, cursor_at, nodes_of
 
@@ -104,3 +105,64 @@ def test_any_text_can_be_scanned(text: str, index: int, path: str) -> None:
         assert 0 <= node.key[0] <= node.key[1] <= len(text)
     found = cursor_at(path, text, min(index, len(text)))
     assert found is None or found.span[0] <= min(index, len(text)) <= found.span[1]
+
+
+def nested(levels: int) -> dict[str, tuple[str, str]]:
+    """Return texts with so many nested levels: the paths of their files, and the texts up to the cursor."""
+    return {
+        "brackets": ("a.md", "---\ntitle: " + "[" * (levels - 1)),
+        "braces": ("a.yaml", "a: " + "{b: " * (levels - 1)),
+        "dashes": ("a.yaml", "- " * levels),
+        "dashes above the cursor": ("a.yaml", "- " * levels + "\nb"),
+        "keys": ("a.yaml", "".join(f"{' ' * level}a:\n" for level in range(min(levels, 1_000)))),
+        "brackets in brackets": ("a.yaml", "- [\n  - [\n" + "[" * (levels - 4) + "\n- [b, "),
+        "JSON": ("a.json", '{"a": ' * levels),
+        "JSON in Markdown": ("a.md", '{"a": ' + "[" * (levels - 1)),
+        "TOML": ("a.toml", "a = " + "[" * (levels - 1)),
+        "names in TOML": ("a.toml", ".".join("a" * levels) + " = 1\n"),
+        "a table in TOML": ("a.toml", "[" + ".".join("a" * levels) + "]\n"),
+    }
+
+
+@pytest.mark.parametrize("name", nested(MAX_DEPTH))
+def test_there_are_no_keys_if_the_levels_are_too_deep(name: str) -> None:
+    path, text = nested(MAX_DEPTH)[name]
+    assert nodes_of(path, text)
+    assert cursor_at(path, text, len(text)) is not None
+    for levels in (MAX_DEPTH + 2, 50_000):
+        path, text = nested(levels)[name]
+        assert nodes_of(path, text) == []
+        found = cursor_at(path, text, len(text))
+        assert found is None or found.role == "body"
+
+
+def test_brackets_that_are_not_closed_end_before_the_next_item() -> None:
+    text = "tags:\n- [fog,\n  sea\n- [x]\n- y\n"
+    assert [node.path for node in nodes_of("a.yaml", text)] == [
+        ("tags",),
+        ("tags", 0),
+        ("tags", 0, 0),
+        ("tags", 0, 1),
+        ("tags", 1),
+        ("tags", 1, 0),
+        ("tags", 2),
+    ]
+
+
+def test_lists_of_a_repeated_key_are_counted_again() -> None:
+    text = "a:\n  b:\n  - 1\n  - 2\na:\n  b:\n  - 3\n"
+    assert [node.path for node in nodes_of("a.yaml", text) if node.path[2:]] == [
+        ("a", "b", 0),
+        ("a", "b", 1),
+        ("a", "b", 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [("a.yaml", "title{}x"), ("a.yaml", "-a{}x"), ("a.toml", "[a{}x] y"), ("a.toml", "[{}x] y")],
+)
+def test_a_line_of_many_spaces_has_no_key(path: str, line: str) -> None:
+    # Each space was once the start of another search to the end of the line.
+    text = line.format(" " * 400_000) + "\n"
+    assert nodes_of(path, text) == []

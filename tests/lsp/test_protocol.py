@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
+from server.lsp.protocol import MessageReader, MessageWriter
 from tests.lsp.client import ResponseError, language_server
 from tests.lsp.edits import apply_edits
 from tests.sites import STRING, collection, relation, write
@@ -123,6 +125,121 @@ def test_two_sites_are_open_at_once(root: Path, tmp_path_factory: pytest.TempPat
         assert len(client.open(ARTICLE, text)) == 1
         client.folder = other
         assert client.open(ARTICLE, text) == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"Content-Length: 1000000000000\r\n\r\n",
+        b"Content-Length: 99999999999\r\n\r\n",
+        b"Content-Length: -5\r\n\r\n",
+        b"Content-Length: many\r\n\r\n",
+        b"Content-Length:\r\n\r\n",
+        b"Content-Type: application/json\r\n\r\n",
+        b"\0\xff\r\n\r\n",
+        b"",
+    ],
+)  # fmt: skip
+def test_an_invalid_header_is_answered_and_the_next_message_is_read(root: Path, header: bytes) -> None:
+    with language_server(root) as client:
+        client.start()
+        assert client.process.stdin is not None
+        client.process.stdin.write(header + b'{"id": 99, "method": "shutdown"}')
+        if not header:
+            client.process.stdin.write(b"\r\n")
+        assert client.open(ARTICLE) == []
+        refused = client.wait(lambda message: "error" in message)
+        assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+        assert client.stop() == 0
+        assert client.errors.count(b"\n") == 1
+
+
+class Stream(BytesIO):
+    """A stream that allows no large read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        assert size is not None
+        assert 0 <= size <= 2**20
+        return super().read(size)
+
+
+def test_an_announced_length_is_not_allocated_at_once() -> None:
+    written = BytesIO()
+    reader = MessageReader(Stream(b"Content-Length: 60000000\r\n\r\n{}"), MessageWriter(written))
+    assert reader.read() is None
+    data = json.dumps({"method": "x" * 3_000_000}).encode()
+    reader = MessageReader(
+        Stream(b"Content-Length: %d\r\n\r\n%b" % (len(data), data)), MessageWriter(written)
+    )
+    message = reader.read()
+    assert message is not None
+    assert len(message.method) == 3_000_000
+    assert written.getvalue() == b""
+
+
+def test_a_message_that_is_cut_off_ends_the_server_with_one_line(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        assert client.process.stdin is not None
+        client.process.stdin.write(b'Content-Length: 50\r\n\r\n{"id": ')
+        client.process.stdin.close()
+        assert client.process.wait(60) == 1
+        client.wait(lambda message: "7 of 50 bytes" in str(message))
+        assert client.errors.count(b"\n") <= 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"id": 99, "method": "textDocument/hover", "params": {"textDocument": {"uri": "file:///\\ud800"}}}',
+        b'{"id": 99, "method": "workspace/symbol", "params": {"query": "\\udc00\\ud800 \\\\ud800"}}',
+        b'{"id": 99, "method": "\\uD83D\\uDE00 \\udfff"}',
+        b'{"id": 99, "method": ""}',
+        b'{"id": 99, "method": 3}',
+        b'{"id": 99, "method": null}',
+        b'{"id": 99, "method": "$/cancelRequest", "params": {"id": 3}}',
+    ],
+)  # fmt: skip
+def test_each_request_with_an_id_is_answered(root: Path, data: bytes) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.send_bytes(data)
+        client.wait(lambda message: message.get("id") == 99)
+        assert client.stop() == 0
+
+
+def test_surrogates_in_a_message_keep_pairs_and_lengths() -> None:
+    data = rb'{"method": "x", "params": "\ud83d\ude00 \ud83d \ude00\\ud800 \n"}'
+    stream = BytesIO(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))
+    message = MessageReader(stream, MessageWriter(BytesIO())).read()
+    assert message is not None
+    assert message.params == "\U0001f600 \ufffd \ufffd\\ud800 \n"
+
+
+def test_a_cancellation_without_a_valid_id_is_ignored(root: Path) -> None:
+    with language_server(root) as client:
+        client.start()
+        for id_ in ([], {}, None, [[]]):
+            client.notify("$/cancelRequest", {"id": id_})
+        assert client.open(ARTICLE) == []
+        assert client.stop() == 0
+        assert client.errors == b""
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["x" * 300 + "/a.md", "content/articles/" + "x" * 5000 + ".md", "x/" * 3000],
+    ids=["folder", "file", "path"],
+)
+def test_a_file_whose_name_is_too_long_has_no_results(root: Path, path: str) -> None:
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE)
+        for method in ("hover", "completion", "definition", "documentLink", "codeAction", "references"):
+            found = client.ask(f"textDocument/{method}", client.at(path, 0, 0, range={}))
+            assert found in (None, [], {"isIncomplete": False, "items": []})
+        assert client.stop() == 0
+        assert client.errors == b""
 
 
 @pytest.mark.parametrize(

@@ -178,3 +178,18 @@ def test_a_new_document_is_created_from_its_schema(root: Path) -> None:
     ):
         with pytest.raises(ValidationError):
             new_document(view_of(root), wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("a\\b", "backslash"),
+        ("a\0b", "control character"),
+        ("a\nb", "control character"),
+        ("x" * 300, "255 bytes"),
+        ("é" * 130, "255 bytes"),
+    ],
+)
+def test_a_new_document_needs_a_valid_file_name(root: Path, name: str, message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        new_document(view_of(root), {"type": "tag", "name": name})
