@@ -250,7 +250,7 @@ class _Completion:
         found = _best(titles, query)
         items = []
         for order, (uid, entry) in enumerate(found):
-            document_id, title = entry.document_id, entry.title
+            document_id, title = entry.document_id, self._title(uid, entry)
             if document_id in taken:
                 continue
             new = self._morph(uid, document_id) if with_type else self._insert.spelled(document_id)
@@ -267,6 +267,11 @@ class _Completion:
                 }
             )
         return _listed(self.source, items, is_incomplete=len(found) >= MAX_ITEMS)
+
+    def _title(self, uid: str, entry: Entry) -> str:
+        locale = self.source.claim.locale
+        document = self.view.find((uid, entry.document_id), locale)
+        return entry.title_in(document.locale if document else locale)
 
     def _data(self, key: Key) -> Json:
         return {

@@ -25,9 +25,11 @@ def inlay_hints(view: View, path: str, params: Json) -> list[Json]:
             continue
         uid, document_id = target[1]
         entry = view.titles.of(view.snapshot, uid).get(document_id)
-        if entry and entry.title and entry.title != document_id:
+        document = view.find((uid, document_id), source.claim.locale)
+        title = entry.title_in(document.locale) if entry and document else ""
+        if title and title != document_id:
             after = node.value[1] + (source.text.value[node.value[1] : node.value[1] + 1] in ("'", '"'))
-            label = entry.title if len(entry.title) <= MAX_HINT_CHARS else f"{entry.title[:MAX_HINT_CHARS]}…"
+            label = title if len(title) <= MAX_HINT_CHARS else f"{title[:MAX_HINT_CHARS]}…"
             position = source.text.position(after)
             hints.append({"position": position, "label": label, "paddingLeft": True})
     return hints

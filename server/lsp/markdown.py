@@ -220,7 +220,7 @@ def _documents(view: View, source: Source, query: str) -> Iterator[Json]:
             if document is None or document.path == source.path:
                 continue
             link = quote(posixpath.relpath(document.path, posixpath.dirname(source.path)))
-            yield _document_item(view, source, link, document, entry.title)
+            yield _document_item(view, source, link, document, entry.title_in(document.locale))
             count += 1
             if count >= MAX_ITEMS:
                 return
@@ -247,7 +247,7 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
     for pages in addresses.pages:
         start = pages.start.casefold()
         if origin in ("", pages.origin) and (start.startswith(folder) or folder.startswith(start)):
-            for document, title in islice(_named(view, pages, name), MAX_CANDIDATES):
+            for document, title in islice(_named(view, pages, name, source.claim.locale), MAX_CANDIDATES):
                 address = addresses.address(document)
                 is_new = address is not None and address not in offered and document.path != source.path
                 if address and is_new and unquote(address).casefold().startswith(folder):
@@ -257,19 +257,21 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
                     return
 
 
-def _named(view: View, pages: Pages, name: str) -> Iterator[tuple[Document, str]]:
+def _named(view: View, pages: Pages, name: str, locale: str) -> Iterator[tuple[Document, str]]:
     """Yield the documents that `name` matches, each with its title. It can match part of the title, of the
-    id, or of the attribute value in the document's address.
+    id, or of the attribute value in the document's address. For a title or id, yield the version in
+    `locale`.
     """
     titles = view.titles.of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):
         for document in values[value]:
-            yield document, titles[document.document_id].title if document.document_id in titles else ""
+            entry = titles.get(document.document_id)
+            yield document, entry.title_in(document.locale) if entry else ""
     for document_id, entry in titles.items():
-        found = view.find((pages.type.uid, document_id)) if name in entry.folded else None
+        found = view.find((pages.type.uid, document_id), locale) if name in entry.folded else None
         if found is not None:
-            yield found, entry.title
+            yield found, entry.title_in(found.locale)
 
 
 def _files(view: View, source: Source, query: str, *, only_pictures: bool) -> Iterator[Json]:

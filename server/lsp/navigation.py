@@ -223,7 +223,7 @@ def documents_by_title(view: View, query: str) -> list[Json]:
                 location = {"uri": view.uri(document.path), "range": START}
                 found.append(
                     {
-                        "name": entry.title or document_id,
+                        "name": entry.title_in(document.locale) or document_id,
                         "kind": _FILE_SYMBOL,
                         "location": location,
                         "containerName": type_.singular,

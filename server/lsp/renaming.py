@@ -1,5 +1,6 @@
 """Renaming of documents and media files, with edits that the editor applies."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from server.schema.model import title_of
 from server.service.unsaved import Plan, plan_rename
 from server.write.renaming.rename import Rename
 
+_ESCAPED = re.compile(r"[^\w./~-]")  # characters that links can contain only as escapes
 NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `bifolio mv` instead"
 
 
@@ -50,12 +52,22 @@ def rename(view: View, path: str, params: Json, versions: Mapping[str, int | Non
     """Return the edit that renames the document or media file at a position, and updates all references to
     it.
 
-    Raises the errors of `plan_rename`.
+    Raises the errors of `plan_rename`, and ValidationError if links to the new name would need escapes.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
         raise ValidationError("There is no document to rename here")
+    if key[0] != MEDIA:
+        _refuse_escapes(key[1], new)
     return _edit(view, plan_rename(view.overlay, request_of(view, key, new)), versions)
+
+
+def _refuse_escapes(old: str, new: str) -> None:
+    # Characters of the old name stay possible, so that the other ones can be changed.
+    found = next((c for c in _ESCAPED.findall(new) if c not in old), None)
+    if found is not None:
+        rule = 'A name can contain letters, digits and the characters "-", "_", ".", "~" and "/"'
+        raise ValidationError(f'"{new}" contains "{found}", which links can\'t contain. {rule}')
 
 
 def request_of(view: View, key: Key, new: str) -> Rename:

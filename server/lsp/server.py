@@ -256,7 +256,8 @@ class Server:
         context = params.get("context")
         only = context.get("only") if isinstance(context, dict) else None
         kinds = only if isinstance(only, list) else []
-        return code_actions(view, path, span, workspace.survey, workspace.versions, kinds)
+        survey = workspace.survey_of(path, view.overlay)
+        return code_actions(view, path, span, survey, workspace.versions, kinds)
 
     def _references(self, params: Json) -> list[Json]:
         found = self._current(params)

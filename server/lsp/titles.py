@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 
-from server.documents.document import Document, column_of
+from server.documents.document import PUBLISHED, Document, column_of
 from server.index.snapshot import Snapshot
 from server.index.type_table import Table, difference
 from server.schema.model import ACCOUNT_UIDS, UPLOAD, Type, title_of
@@ -12,13 +12,19 @@ from server.schema.model import ACCOUNT_UIDS, UPLOAD, Type, title_of
 MAX_TITLE_CHARS = 120
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A document's id and title, and `folded`, the case-folded text in which both are searched."""
+    """A document's id and its titles by locale, and `folded`, the case-folded text in which both are
+    searched.
+    """
 
     document_id: str
-    title: str
+    titles: Mapping[str, str]
     folded: str
+
+    def title_in(self, locale: str) -> str:
+        """Return the title in a locale, or in another one if there is none."""
+        return self.titles.get(locale) or next(filter(None, self.titles.values()), "")
 
 
 class Titles:
@@ -66,17 +72,16 @@ def _is_same_type(table: Table, type_: Type) -> bool:
 
 
 def _read(type_: Type, documents: Iterable[Document]) -> dict[str, Entry]:
-    chosen: dict[str, Document] = {}
-    for document in documents:
-        chosen.setdefault(document.document_id, document)
+    # The order of documents in a table depends on the order in which they were read.
+    found = sorted(documents, key=lambda document: (document.locale, document.status != PUBLISHED))
     name = title_of(type_)
-    found = list(chosen.values())
-    titles = column_of(found, type_.position[name]) if name else [None] * len(found)
-    return {
-        document_id: _entry(document_id, title) for document_id, title in zip(chosen, titles, strict=True)
-    }
+    values = column_of(found, type_.position[name]) if name else [None] * len(found)
+    titles: dict[str, dict[str, str]] = {}
+    for document, value in zip(found, values, strict=True):
+        title = " ".join(str(value or "").split())[:MAX_TITLE_CHARS]
+        titles.setdefault(document.document_id, {}).setdefault(document.locale, title)
+    return {document_id: _entry(document_id, by_locale) for document_id, by_locale in titles.items()}
 
 
-def _entry(document_id: str, value: object) -> Entry:
-    title = " ".join(str(value or "").split())[:MAX_TITLE_CHARS]
-    return Entry(document_id, title, f"{document_id} {title}".casefold())
+def _entry(document_id: str, titles: Mapping[str, str]) -> Entry:
+    return Entry(document_id, titles, " ".join(dict.fromkeys((document_id, *titles.values()))).casefold())

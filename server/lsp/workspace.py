@@ -22,11 +22,13 @@ from server.lsp.view import Client, View
 from server.problems import Problem
 from server.service.opening import Mode, open_site
 from server.site.change import Change
+from server.site.check.readings import Readings
 from server.site.check.survey import Survey
 from server.site.check.unsaved import (
     Basis,
     Overlay,
     configuration_problems,
+    fixes_in_text,
     problems_in_text,
     survey_unsaved,
 )
@@ -47,6 +49,10 @@ JOIN_TIMEOUT_S = 5.0
 Publish = Callable[[str, int | None, list[Json]], None]  # (uri, version, diagnostics)
 
 
+class _OvertakenError(Exception):
+    """Raised to abandon a check of the site because a text has changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenText:
     """A text that is open in the editor."""
@@ -65,6 +71,8 @@ class Workspace:
         self.opened: dict[str, OpenText] = {}
         self.survey = Survey(())
         self._configuration = Survey(())
+        self._shown: dict[str, list[Problem]] = {}  # by path, if they are newer than the survey
+        self._readings = Readings()
         self._titles = Titles()
         self._site: Site | None = None
         self._runner: Runner | None = None
@@ -74,7 +82,7 @@ class Workspace:
         self._changed = threading.Condition()
         self._text_due: dict[str, float] = {}
         self._site_due: float | None = None
-        self._duration_s = 0.0
+        self._duration_s = QUICK_CHECK_S  # of the last check of the site; unknown before the first one
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lsp-check", daemon=True)
 
@@ -141,6 +149,14 @@ class Workspace:
             return None
         return replace(view, overlay=self._overlay_of_now())
 
+    def survey_of(self, path: str, overlay: Overlay) -> Survey:
+        """Return the problems that the editor shows in a file, with their fixes."""
+        shown = self._shown.get(path)
+        if shown is None:
+            return self.survey
+        found = fixes_in_text(overlay, path, shown)
+        return replace(found, key_fixes=self.survey.key_fixes)
+
     # --- checks --------------------------------------------------------------------------------
 
     def _run(self) -> None:
@@ -155,6 +171,8 @@ class Workspace:
                     self._check_text(path)
                 if is_site:
                     self._check_site()
+            except _OvertakenError:
+                continue  # Another check is due.
             except Exception:
                 log.exception("%s can't be checked", self.root)
                 with self._changed:
@@ -212,17 +230,25 @@ class Workspace:
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
-                path = min(self._text_due, key=self._text_due.__getitem__, default=None)
-                if self._site_due is not None and self._site_due <= now:
-                    self._site_due = None
+                is_site_due = self._site_due is not None and self._site_due <= now
+                if is_site_due and self._duration_s < QUICK_CHECK_S:
                     self._text_due.clear()
-                    return None, True
-                if path is not None and self._text_due[path] <= now:
-                    del self._text_due[path]
+                if (path := self._take_due_text(now)) is not None:
                     return path, False
+                if is_site_due:
+                    self._site_due = None
+                    return None, True
                 dues = [*self._text_due.values(), *([self._site_due] if self._site_due is not None else [])]
                 self._changed.wait(max(min(dues) - now, 0.0) if dues else None)
         return None, False
+
+    def _take_due_text(self, now: float) -> str | None:
+        # The caller must hold the lock.
+        path = min(self._text_due, key=self._text_due.__getitem__, default=None)
+        if path is None or self._text_due[path] > now:
+            return None
+        del self._text_due[path]
+        return path
 
     def _overlay_of_now(self) -> Overlay:
         site = self._site
@@ -245,25 +271,52 @@ class Workspace:
     def _check_text(self, path: str) -> None:
         # Problems that involve other files stay as they were.
         opened = self.opened.get(path)
-        if opened is None or is_configuration(path):
+        if opened is not None and is_configuration(path):
+            self._check_configuration()
+            return
+        if opened is None:
             return
         overlay = self._overlay = self._overlay_of_now()
         found = problems_in_text(overlay, path)
         if self.opened.get(path) is opened:
             known = [problem for problem in self.survey.problems if problem.path == path]
-            self._publish_file(path, _merged(found, known), opened)
+            self._shown[path] = _merged(found, known)
+            self._publish_file(path, self._shown[path], opened)
+
+    def _check_configuration(self) -> None:
+        opened = self.opened
+        self._configuration = configuration_problems(self.root, self._configuration_texts())
+        self.survey = self._with_configuration(self.survey)
+        if self.opened is opened:
+            paths = {path for path in (*opened, *self._published) if is_configuration(path)}
+            self._publish_paths(paths | {problem.path for problem in self._configuration.problems})
+
+    def _with_configuration(self, found: Survey) -> Survey:
+        others = (problem for problem in found.problems if not is_configuration(problem.path))
+        problems = (*self._configuration.problems, *others)
+        return replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
+
+    def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
+        """Check the texts that are due while a check of the site is running.
+
+        Raises _OvertakenError if the check of the site has become useless because a text has changed.
+        """
+        with self._changed:
+            if self._stopping.is_set() or self.opened is not opened:
+                raise _OvertakenError
+            path = self._take_due_text(time.monotonic())
+        if path is not None:
+            self._check_text(path)
 
     def _check_site(self) -> None:
         began, opened = time.perf_counter(), self.opened
         overlay = self._overlay = self._overlay_of_now()
         self._titles.warm(overlay.snapshot)
-        found = survey_unsaved(overlay)
+        found = survey_unsaved(overlay, self._readings, lambda: self._checkpoint(opened))
         texts = self._configuration_texts()
         if texts or overlay.basis.others:
             self._configuration = configuration_problems(self.root, texts)
-            others = (problem for problem in found.problems if not is_configuration(problem.path))
-            problems = (*self._configuration.problems, *others)
-            found = replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
+            found = self._with_configuration(found)
         self._duration_s = time.perf_counter() - began
         gc.collect(1)  # Automatic collections are off. Nearly all objects of a check are free already.
         if self.opened is not opened:  # Another check is due.
@@ -277,7 +330,13 @@ class Workspace:
         for problem in self.survey.problems:
             if problem.path in by_path or len(by_path) < MAX_FILES_WITH_DIAGNOSTICS:
                 by_path.setdefault(problem.path, []).append(problem)
+        self._shown = {}
         for path, problems in by_path.items():
+            self._publish_file(path, problems, self.opened.get(path))
+
+    def _publish_paths(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            problems = [problem for problem in self.survey.problems if problem.path == path]
             self._publish_file(path, problems, self.opened.get(path))
 
     def _publish_file(self, path: str, problems: Iterable[Problem], opened: OpenText | None) -> None:

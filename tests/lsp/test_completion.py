@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from server.lsp.completion import complete, resolve
+from server.lsp.titles import Titles
 from server.lsp.view import Client
 from tests.lsp.sites import FILES, inserted, marked, view_of
 from tests.sites import write
@@ -119,6 +120,18 @@ def test_titles_and_pictures_are_shown_beside_ids_and_paths(root: Path) -> None:
     picture = offered(root, "---\ncover: |\n---\n")["fog.png"]
     assert picture["detail"].startswith("3 × 2 · ")
     assert "![](file://" in resolve(view, picture["data"])
+
+
+def test_titles_are_those_of_the_locale_that_is_offered(root: Path) -> None:
+    english, french = "content/articles/a.md", "content/articles/a.fr.md"
+    for path, title in ((english, "Second"), (french, "Deuxième")):
+        assert offered(root, "---\nabout: |\n---\n", path)["2024--b"]["detail"] == title
+        ending = ".fr.json" if path == french else ".json"
+        assert offered(root, "---\ntitle: A\n---\n[b](|)\n", path)[f"2024/b{ending}"]["detail"] == title
+    view = view_of(root)
+    entry = Titles().of(view.snapshot, "api::article.article")["2024--b"]
+    assert entry.titles == {"en": "Second", "fr": "Deuxième"}
+    assert entry.title_in("de") == "Second"
 
 
 def test_an_empty_file_is_filled_with_all_attributes(root: Path) -> None:

@@ -98,6 +98,10 @@ def test_a_rename_that_is_not_possible_is_refused(root: Path) -> None:
         rename(view_of(root), ARTICLE, {**AUTHOR, "newName": "bob"}, {})
     with pytest.raises(ValidationError):
         rename(view_of(root), ARTICLE, {**AUTHOR, "newName": "a/../b"}, {})
+    for name, character in (("guides/ts files?", " "), ("a#b", "#"), ("100%", "%"), ("a(b)", r"\(")):
+        with pytest.raises(ValidationError, match=f'contains "{character}", .* can contain letters'):
+            rename(view_of(root), ARTICLE, {**AUTHOR, "newName": name}, {})
+    assert rename(view_of(root), ARTICLE, {**AUTHOR, "newName": "zoë-2.0_b"}, {})
     with pytest.raises(ValidationError, match="bifolio mv"):
         rename(view_of(root, client=Client()), ARTICLE, {**AUTHOR, "newName": "x"}, {})
 

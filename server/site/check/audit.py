@@ -1,6 +1,6 @@
 """Input for checks: the site's documents, and the files in its folders."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -19,6 +19,7 @@ from server.paths import UPLOADS, cache_folder
 from server.schema.model import UPLOAD, Type
 from server.schema.spelling import KnownWords
 from server.site.check.page_addresses import PageAddresses
+from server.site.check.readings import Readings
 from server.storage.files import walk
 from server.storage.git.log import CommitLog
 from server.storage.git.refs import head_commit
@@ -32,12 +33,15 @@ class Audit:
     """A site's documents and files as input for checks.
 
     `texts` contains unsaved texts from an editor, by path. Checks use them instead of the files on disk.
+    Checks call `checkpoint` before each document. It may raise an exception to abandon the check.
     """
 
     root: Path
     settings: Settings
     snapshot: Snapshot
     texts: Mapping[str, str] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings, compare=False)
+    checkpoint: Callable[[], None] = field(default=lambda: None, compare=False)
 
     @cached_property
     def layout(self) -> Layout:
@@ -69,7 +73,7 @@ class Audit:
         return {d.path: d for d in found if d.type.uid != UPLOAD}
 
     def limited(self, paths: Collection[str]) -> "Audit":
-        audit = Audit(self.root, self.settings, self.snapshot)
+        audit = Audit(self.root, self.settings, self.snapshot, readings=self.readings)
         claims = {path: claim for path, claim in self.claims.items() if path in paths}
         documents = {path: document for path, document in self.documents.items() if path in paths}
         audit.__dict__.update(files=self.files, claims=claims, documents=documents)

@@ -179,6 +179,7 @@ def find_in_documents(
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
         if paths is None or path in paths:
+            audit.checkpoint()
             yield from _find_in_document(audit, document, targets, rules)
 
 

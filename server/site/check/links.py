@@ -23,7 +23,7 @@ from server.problems import Problem
 from server.schema.spelling import Suggestions
 from server.site.aliases import normalized
 from server.site.check.audit import Audit
-from server.site.check.page import Page, read_prose
+from server.site.check.page import Page
 from server.site.check.page_links import PageLinks
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
@@ -121,16 +121,23 @@ class LinkTargets:
 
     def _anchors_of(self, page: Page, path: str) -> tuple[frozenset[str], frozenset[str]]:
         if path == page.path:
-            return page.anchors, page.names
+            return self._read_anchors(page, path, page.text)
         if path not in self._anchors:
             try:
                 text = self.audit.text(path)
             except (OSError, SyntaxProblem):
                 text = ""
-            other = page_of(self.audit, path, text)
-            anchors = other.anchors if other else read_prose(text, 1).anchors
-            self._anchors[path] = anchors, names_in(text)
+            self._anchors[path] = self._read_anchors(page_of(self.audit, path, text), path, text)
         return self._anchors[path]
+
+    def _read_anchors(self, page: Page | None, path: str, text: str) -> tuple[frozenset[str], frozenset[str]]:
+        readings = self.audit.readings
+        found = readings.anchors(path, text)
+        if found is None:
+            anchors = page.anchors if page else readings.prose(text, 1).anchors
+            found = anchors, names_in(text)
+            readings.keep_anchors(path, text, found)
+        return found
 
     # --- suggestions ------------------------------------------------------------------------------
 
@@ -180,14 +187,16 @@ def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
     def read() -> str:
         return audit.text(path) if text is None else text
 
-    return Page(path, claim.type, audit.snapshot.schema, read) if claim else None
+    if claim is None:
+        return None
+    return Page(path, claim.type, audit.snapshot.schema, read, read_prose=audit.readings.prose)
 
 
 def page_of_document(audit: Audit, document: Document) -> Page:
     def read() -> str:
         return audit.text(document.path)
 
-    return Page(document.path, document.type, audit.snapshot.schema, read, document)
+    return Page(document.path, document.type, audit.snapshot.schema, read, document, audit.readings.prose)
 
 
 def broken_links(

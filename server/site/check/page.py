@@ -1,7 +1,7 @@
 """The saved or unsaved text of one document's file, and the prose in its attributes."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -40,6 +40,7 @@ class Page:
     schema: Schema
     read: Callable[[], str]
     document: Document | None = None
+    read_prose: Callable[[str, int], Prose] = field(default=lambda text, line: read_prose(text, line))
 
     @cached_property
     def text(self) -> str:
@@ -100,7 +101,7 @@ class Page:
             text = self.text.removeprefix(BOM)
             rest = frontmatter.split(text).rest
             first_line = text.count("\n", 0, len(text) - len(rest)) + 1
-            yield Passage((self.type.body,), read_prose(rest, first_line))
+            yield Passage((self.type.body,), self.read_prose(rest, first_line))
         others = self.schema.with_prose.get(self.type.uid, ())
         if any(name != self.type.body for name in others) or (others and not self.has_body):
             yield from self._passages_in(self.type, self.parsed[0], ())
@@ -112,7 +113,7 @@ class Page:
             attribute, value = type_.attributes[name], values.get(name)
             inner = (*at, name)
             if attribute.type == "richtext" and isinstance(value, str) and value:
-                yield Passage(inner, self._place_in_file(read_prose(value, 1), inner))
+                yield Passage(inner, self._place_in_file(self.read_prose(value, 1), inner))
             elif attribute.type == "blocks":
                 yield self._passage_in_blocks(value, inner)
             elif attribute.holds_components:
@@ -134,7 +135,7 @@ class Page:
                 continue
             inner = (*at, attribute.name)
             if attribute.type == "richtext" or is_body:
-                yield Passage(inner, read_prose(str(value), 1))
+                yield Passage(inner, self.read_prose(str(value), 1))
             elif attribute.type == "blocks":
                 yield self._passage_in_blocks(value, inner)
             for where, component in components_at(attribute, value, inner):

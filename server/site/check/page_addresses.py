@@ -48,6 +48,8 @@ class PageAddresses:
     def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
         self._snapshot, self._settings, self._layout = snapshot, settings, layout
         self._values: dict[tuple[str, str], Mapping[str, list[Document]]] = {}
+        self._urls: dict[Document, str | None] = {}
+        self._found: dict[tuple[str, str], Document | None] = {}
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
@@ -64,8 +66,10 @@ class PageAddresses:
                     yield _pages(type_, pattern, locales.available)
 
     def url(self, document: Document) -> str | None:
-        pattern = pattern_of(document.type, document.locale, self._settings)
-        return address_of(document, pattern, self._layout) if pattern else None
+        if document not in self._urls:
+            pattern = pattern_of(document.type, document.locale, self._settings)
+            self._urls[document] = address_of(document, pattern, self._layout) if pattern else None
+        return self._urls[document]
 
     def renamed(self, document: Document, path: str) -> str | None:
         """Return the path that a document's page would have if the document's file were renamed to `path`, or
@@ -104,6 +108,11 @@ class PageAddresses:
         `origin` is the origin of the page that contains the link. By default, pages with any origin are
         found.
         """
+        if (target, origin) not in self._found:
+            self._found[target, origin] = self._find(target, origin)
+        return self._found[target, origin]
+
+    def _find(self, target: str, origin: str) -> Document | None:
         wanted = normalized(unquote(target))
         for pages, value in self._matching(target, origin):
             found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]

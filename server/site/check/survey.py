@@ -155,6 +155,9 @@ OPTIONAL_AUDITS: Mapping[str, Callable[[Audit], Iterator[Problem]]] = {
 }
 
 
+Place = tuple[str, int | None, int | None, str]  # of a problem: path, line, column and rule
+
+
 @dataclass(frozen=True)
 class Survey:
     """Result of a check of a whole site: its problems, and the number of checked files.
@@ -240,6 +243,7 @@ def look_at(
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
     for find in (*AUDITS, *optional, *((find_untranslated,) if translations else ())):
+        audit.checkpoint()
         found.update(dict.fromkeys(find(audit)))
     for documents in (list(audit.broken), None if joined.users is not None else []):
         found.update(dict.fromkeys(dangling(joined, audit.parsed, documents)))
@@ -253,13 +257,14 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
-    possible = _fixes(audit, found)
+    paths = {problem.path for problem in found if problem.rule in FIXABLE_RULES}
+    possible = fixes_by_place(audit, paths)
     fixable = sum(fix.certain for fix in possible.values())
     reported: list[Problem] = []
     fixes: dict[Problem, Fix] = {}
     suggestions: dict[Problem, Fix] = {}
     for problem in shown:
-        fix = possible.get((problem.path, problem.line, problem.column, problem.rule))
+        fix = possible.get(place_of(problem))
         reported.append(_with_fix(problem, fix))
         if fix is not None:
             (fixes if fix.certain else suggestions)[reported[-1]] = fix
@@ -289,9 +294,14 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
     return replace(problem, message=fix.what or problem.message, fix=hint)
 
 
-def _fixes(audit: Audit, found: Iterable[Problem]) -> dict[tuple[str, int | None, int | None, str], Fix]:
+def place_of(problem: Problem) -> Place:
+    return problem.path, problem.line, problem.column, problem.rule
+
+
+def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
+    """Return the fixes and suggestions for the files at `paths`, by the place of their problem."""
     fixes = {}
-    for fix in possible_fixes(audit, {problem.path for problem in found if problem.rule in FIXABLE_RULES}):
+    for fix in possible_fixes(audit, paths):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
         place = (fix.line, fix.column) if fix.rule == REPEATED else line_and_column(position)
         fixes[fix.path, *place, fix.rule] = fix

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,8 +18,18 @@ from server.paths import TYPES
 from server.problems import Problem, in_order
 from server.schema.model import Schema
 from server.site.check.audit import Audit
+from server.site.check.fixes import FIXABLE_RULES
 from server.site.check.levels import with_levels
-from server.site.check.survey import Survey, broken_configuration, join_users, look_at, with_key_fixes
+from server.site.check.readings import Readings
+from server.site.check.survey import (
+    Survey,
+    broken_configuration,
+    fixes_by_place,
+    join_users,
+    look_at,
+    place_of,
+    with_key_fixes,
+)
 from server.site.configure import configure, is_configuration
 from server.site.problems import problems_between
 from server.site.site import Site
@@ -134,12 +144,20 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
 # --- whole site -----------------------------------------------------------------------------------
 
 
-def survey_unsaved(overlay: Overlay) -> Survey:
-    """Check all files of a site, using the overlay's texts instead of the files on disk."""
-    audit = overlay.audit
+def survey_unsaved(
+    overlay: Overlay, readings: Readings | None = None, checkpoint: Callable[[], None] = lambda: None
+) -> Survey:
+    """Check all files of a site, using the overlay's texts instead of the files on disk.
+
+    `readings` are kept from the last check. `checkpoint` is called before each document, and may raise an
+    exception to abandon the check.
+    """
+    basis, readings = overlay.basis, readings or Readings()
+    audit = Audit(basis.root, basis.settings, overlay.snapshot, overlay.texts, readings, checkpoint)
     joined, unseen = join_users(audit)
     known = {*overlay.problems_in_files(), *problems_between(audit.parsed, overlay.snapshot)}
     found = look_at(audit, in_order(known), joined)
+    readings.drop_unused()
     return replace(with_key_fixes(audit.root, found), unseen=unseen)
 
 
@@ -159,6 +177,16 @@ def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
     lost = tuple(_lost(overlay)) if any(problem.rule == "dangling" for problem in problems) else ()
     shown = (p for p in with_levels(overlay.audit, problems) if not p.message.endswith(lost))
     return in_order(set(shown))
+
+
+def fixes_in_text(overlay: Overlay, path: str, problems: Iterable[Problem]) -> Survey:
+    """Return `problems`, which are in the file at `path`, with their fixes."""
+    audit, problems = overlay.audit, tuple(problems)
+    possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
+    found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
+    fixes = {problem: fix for problem, fix in found.items() if fix.certain}
+    suggestions = {problem: fix for problem, fix in found.items() if not fix.certain}
+    return Survey(problems, fixes=fixes, suggestions=suggestions)
 
 
 def _lost(overlay: Overlay) -> Iterator[str]:

@@ -1,0 +1,49 @@
+"""Prose, anchors and names that checks have read from texts, for the next check of the same site."""
+
+from hashlib import blake2b
+
+from server.formats.prose import Prose
+from server.site.check.page import read_prose
+
+Key = tuple[bytes, int]
+Anchors = tuple[frozenset[str], frozenset[str]]  # anchors, and names that may be anchors
+
+
+class Readings:
+    """Cache of what is read from texts, by their content. Parsing Markdown is most of the work of a check.
+
+    Not thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._prose: dict[Key, Prose] = {}
+        self._anchors: dict[tuple[str, bytes], Anchors] = {}
+        self._used: set[Key | tuple[str, bytes]] = set()
+
+    def prose(self, text: str, first_line: int) -> Prose:
+        key = _digest(text), first_line
+        self._used.add(key)
+        known = self._prose.get(key)
+        if known is not None:
+            return Prose(known.links, known.headings, text)
+        found = read_prose(text, first_line)
+        self._prose[key] = Prose(found.links, found.headings)  # without the text, to save memory
+        return found
+
+    def anchors(self, path: str, text: str) -> Anchors | None:
+        key = path, _digest(text)
+        self._used.add(key)
+        return self._anchors.get(key)
+
+    def keep_anchors(self, path: str, text: str, found: Anchors) -> None:
+        self._anchors[path, _digest(text)] = found
+
+    def drop_unused(self) -> None:
+        """Forget what has not been used since the last call."""
+        self._prose = {key: prose for key, prose in self._prose.items() if key in self._used}
+        self._anchors = {key: found for key, found in self._anchors.items() if key in self._used}
+        self._used = set()
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
