@@ -29,7 +29,8 @@ def state_folder(root: Path) -> Path:
             keep_private(folder)
             ignore = folder / ".gitignore"
             if not ignore.exists():
-                ignore.write_text("*\n")
+                with suppress(FileExistsError), ignore.open("x") as file:  # never through a symbolic link
+                    file.write("*\n")
             break
         except (FileNotFoundError, FileExistsError):  # Another process is deleting it.
             if not attempts_left:
@@ -45,14 +46,24 @@ def keep_private(path: Path) -> None:
             path.chmod(mode & 0o700)
 
 
+def folder_in_state(root: Path, name: str) -> Path:
+    """Return a folder in `.bifolio/`, creating it if necessary.
+
+    Raises OSError if the folder can't be created or is a symbolic link.
+    """
+    folder = state_folder(root) / name
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, "is a symbolic link", str(folder))
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
 def cache_folder(root: Path) -> Path | None:
     """Return the folder for caches, or None if it can't be created."""
     try:
-        folder = state_folder(root) / "cache"
-        folder.mkdir(exist_ok=True)
+        return folder_in_state(root, "cache")
     except OSError:
         return None
-    return folder
 
 
 def studio_folder(root: Path) -> Path:
@@ -61,6 +72,4 @@ def studio_folder(root: Path) -> Path:
 
 
 def incoming_folder(root: Path) -> Path:
-    folder = state_folder(root) / "incoming"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return folder_in_state(root, "incoming")

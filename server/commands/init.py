@@ -22,6 +22,7 @@ from server.storage.git.command import git
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import git_folder
 from server.tools.check import count
+from server.tools.generated_files import create_file
 from server.tools.init.folders import TreeFolders
 from server.tools.init.propose import files_of, propose, table
 from server.tools.init.scan import Scan, scan
@@ -200,17 +201,8 @@ def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
                 click.echo("".join(f"    {line}\n" for line in text.splitlines() if line.strip()), nl=False)
             continue
         if not dry_run:
-            _write_new(target, path, text)
+            create_file(folder, path, text.encode())
         click.echo(f"  {'would write' if dry_run else 'wrote'} {path}")
-
-
-def _write_new(target: Path, path: str, text: str) -> None:
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise SetupError(path, None, f"can't be written: {error.strerror}") from error
 
 
 def _report(folder: Path) -> None:

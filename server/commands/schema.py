@@ -9,7 +9,7 @@ import click
 from server.errors import SetupError
 from server.schema.load import read_content_types
 from server.schema.model import Schema
-from server.tools.generated_files import read_file, update_file, update_folder
+from server.tools.generated_files import read_file, refuse_link, update_file, update_folder
 from server.tools.json_schemas import COMMENT, FORMATS, document_schemas
 from server.tools.terminal import check_site, one_line_errors, site_option
 from server.tools.vscode_settings import SETTINGS_PATH, merge_settings
@@ -44,22 +44,23 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
     check_site(root)
     types = read_content_types(root)
     command = f"bifolio schema --json-schema {shlex.quote(str(folder))}" + (" --vscode" if vscode else "")
-    made = {folder / path: text.encode() for path, text in document_schemas(types).items()}
+    made = {path: text.encode() for path, text in document_schemas(types).items()}
     settings = _vscode_settings(root, folder, types) if vscode else None
     outdated = [path for path in _generated_schemas(folder) if path not in made]
-    written, deleted = update_folder(made, outdated, command, check=check)
+    written, deleted = update_folder(folder, made, outdated, command, check=check)
     if written or deleted:
         gone = f", deleted {deleted}" if deleted else ""
         click.echo(f"wrote {written} of {len(made)} JSON Schemas in {folder}{gone}")
     else:
         click.echo(f"{folder} is up to date")
     if settings is not None:
-        click.echo(update_file(root / SETTINGS_PATH, settings, command, check=check))
+        click.echo(update_file(root, SETTINGS_PATH, settings, command, check=check))
 
 
-def _generated_schemas(folder: Path) -> list[Path]:
+def _generated_schemas(folder: Path) -> list[str]:
     found = [path for format_ in FORMATS for path in sorted((folder / format_).glob("*.json"))]
-    return [path for path in found if path.is_file() and COMMENT.encode() in (read_file(path) or b"")]
+    ours = (path for path in found if path.is_file() and COMMENT.encode() in (read_file(path) or b""))
+    return [path.relative_to(folder).as_posix() for path in ours]
 
 
 def _vscode_settings(root: Path, folder: Path, types: Schema) -> bytes:
@@ -67,6 +68,7 @@ def _vscode_settings(root: Path, folder: Path, types: Schema) -> bytes:
     if relative.startswith(".."):
         fix = "use a folder inside the site"
         raise SetupError("--vscode", None, f"the folder {folder} is outside the site", fix)
+    refuse_link(root, SETTINGS_PATH)
     there = read_file(root / SETTINGS_PATH)
     try:
         text = None if there is None else there.decode("utf-8-sig")

@@ -54,4 +54,5 @@ def types(root: Path, out: Path | None, check: bool, language: str | None) -> No
     if out is None:
         sys.stdout.buffer.write(made)
     else:
-        click.echo(update_file(out, made, f"bifolio types {flag}--out {out}", check=check))
+        command = f"bifolio types {flag}--out {out}"
+        click.echo(update_file(out.parent, out.name, made, command, check=check))

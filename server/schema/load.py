@@ -34,7 +34,7 @@ from server.schema.spelling import TOP_KEYS, find_mistyped_key, suggestion
 
 FORMATS = ("md", "json", "yaml", "toml")  # file formats for new documents
 FRONT_MATTER = ("yaml", "toml")  # formats of front matter in new Markdown files
-_API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
+API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
@@ -213,7 +213,7 @@ def _api_id(file: ConfigFile, info: Mapping[str, Any], key: str) -> str:
     value = info.get(key)
     if value is None:
         raise file.refuse(f"info.{key} is missing", f'add "{key}": "…"', "info")
-    if not isinstance(value, str) or not _API_ID.fullmatch(value):
+    if not isinstance(value, str) or not API_ID.fullmatch(value):
         raise file.refuse_value("be an API id", "use only letters, digits and dashes", "info", key)
     return value
 

@@ -1,9 +1,23 @@
-"""Reads, writes and checks the files that commands generate."""
+"""Reads, writes and checks the files that commands generate.
 
-from collections.abc import Mapping
-from pathlib import Path
+The user names a folder, and may name it by a symbolic link. Below that folder no links are followed, because
+a cloned site can contain links to files outside the site.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
 
 from server.errors import SetupError
+
+_IS_LINK = "is a symbolic link, so nothing is written there"
+_FIX_LINK = "remove the link"
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_file(path: Path) -> bytes | None:
@@ -31,48 +45,129 @@ def refuse_old(path: Path, made: bytes, command: str) -> None:
     raise SetupError(str(path), line, "is out of date", fix)
 
 
-def write_file(path: Path, made: bytes) -> bool:
+# --- files without links --------------------------------------------------------------------------
+
+
+def create_file(top: Path, path: str, data: bytes) -> None:
+    """Write a new file below the folder `top`. Raises SetupError, also if the file exists already."""
+    with _opened_parent(top, path) as folder:
+        _write_new(folder, PurePath(path).name, data, 0o666)
+
+
+def replace_file(top: Path, path: str, data: bytes) -> None:
+    """Write a file below the folder `top` atomically. An existing file keeps its mode. Raises SetupError."""
+    with _opened_parent(top, path) as folder:
+        name = PurePath(path).name
+        mode = _mode(folder, name)
+        temporary = f".bifolio-{secrets.token_hex(8)}"
+        try:
+            _write_new(folder, temporary, data, 0o666 if mode is None else 0o600, mode)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=folder)
+            raise
+
+
+def delete_file(top: Path, path: str) -> None:
+    """Delete a file below the folder `top`, if it exists. Raises SetupError."""
+    with _opened_parent(top, path) as folder, suppress(FileNotFoundError):
+        os.unlink(PurePath(path).name, dir_fd=folder)
+
+
+def refuse_link(top: Path, path: str) -> None:
+    """Raise SetupError if a path below the folder `top` contains a symbolic link."""
+    for part in (*reversed(PurePath(path).parents[:-1]), PurePath(path)):
+        if (top / part).is_symlink():
+            raise SetupError(str(top / part), None, _IS_LINK, _FIX_LINK)
+
+
+@contextmanager
+def _opened_parent(top: Path, path: str) -> Iterator[int]:
+    """Context manager: create the folder of a file, open it without following links below `top`, and yield
+    its descriptor.
+
+    Raises SetupError, also for each OSError in the context.
+    """
+    folder = None
+    try:
+        top.mkdir(parents=True, exist_ok=True)
+        folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for part in PurePath(path).parent.parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=folder)
+            inner = os.open(part, _FOLDER_FLAGS, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        yield folder
+    except OSError as error:
+        refuse_link(top, path)
+        raise SetupError(str(top / path), None, f"can't be written: {error.strerror}") from error
+    finally:
+        if folder is not None:
+            os.close(folder)
+
+
+def _mode(folder: int, name: str) -> int | None:
+    """Return the mode of a file, or None if it does not exist. Raises OSError if it is not a regular file."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return stat.S_IMODE(found.st_mode)
+
+
+def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None = None) -> None:
+    """Write a new file that has the mode `first` until it is written, and then `mode` if that is given."""
+    with open(os.open(name, _NEW_FILE_FLAGS, first, dir_fd=folder), "wb") as file:
+        file.write(data)
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
+
+
+# --- generated files ------------------------------------------------------------------------------
+
+
+def _write_changed(top: Path, path: str, made: bytes) -> bool:
     """Write `made` to a generated file, unless the file already contains it. Return whether the file was
     written. Raises SetupError.
     """
-    if read_file(path) == made:
+    refuse_link(top, path)
+    if read_file(top / path) == made:
         return False
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(made)
-    except OSError as error:
-        raise SetupError(str(path), None, f"can't be written: {error.strerror}") from error
+    replace_file(top, path, made)
     return True
 
 
-def update_file(path: Path, made: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file or, if `check` is set, check that it is up to date. Return a message. Raises
-    SetupError.
+def update_file(top: Path, path: str, made: bytes, command: str, *, check: bool) -> str:
+    """Write a generated file below the folder `top` or, if `check` is set, check that it is up to date.
+    Return a message. Raises SetupError.
     """
     if check:
-        refuse_old(path, made, command)
-    wrote = not check and write_file(path, made)
-    return f"wrote {path}" if wrote else f"{path} is up to date"
+        refuse_old(top / path, made, command)
+    wrote = not check and _write_changed(top, path, made)
+    return f"wrote {top / path}" if wrote else f"{top / path} is up to date"
 
 
 def update_folder(
-    files: Mapping[Path, bytes], outdated: list[Path], command: str, *, check: bool
+    top: Path, files: Mapping[str, bytes], outdated: Collection[str], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files and delete outdated files. If `check` is set, only check that neither is
-    necessary.
+    """Write generated files below the folder `top`, and delete outdated files. If `check` is set, only check
+    that neither is necessary.
 
     Return how many files were written and how many were deleted. Raises SetupError.
     """
     if check:
         for path, made in files.items():
-            refuse_old(path, made, command)
+            refuse_old(top / path, made, command)
         for path in outdated:
-            raise SetupError(str(path), None, "is no longer generated", f"run `{command}`")
+            raise SetupError(str(top / path), None, "is no longer generated", f"run `{command}`")
         return 0, 0
-    written = sum(write_file(path, made) for path, made in files.items())
+    for path in (*files, *outdated):
+        refuse_link(top, path)  # before anything is written
+    written = sum(_write_changed(top, path, made) for path, made in files.items())
     for path in outdated:
-        try:
-            path.unlink(missing_ok=True)
-        except OSError as error:
-            raise SetupError(str(path), None, f"can't be deleted: {error.strerror}") from error
+        delete_file(top, path)
     return written, len(outdated)

@@ -374,3 +374,13 @@ def test_documents_that_a_merge_with_git_left_are_brought_along_by_the_next_merg
     assert made.data["migrations"] == [applied("0001-rename-teaser", 1)]
     assert api.read("content/notes/new.yaml") == "title: New\nteaser: s\n"
     assert git(api.root, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["operation: [a]\n", "operation: rename\n", "operation: wrap\ntype: note\nattributes: 5\n"]
+)
+def test_a_branch_with_an_invalid_migration_is_not_merged(api: Api, text: str) -> None:
+    commit(api, {"migrations/0001-x.yaml": text})
+    answer = merge(api)
+    assert answer.status == 409
+    assert "A migration is invalid: migrations/0001-x.yaml:1:" in answer.body["error"]["message"]

@@ -5,11 +5,11 @@ older branch.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from server.errors import ValidationError
+from server.errors import SetupError, ValidationError
 from server.problems import Problem
 from server.site.migrations.draft import Draft
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import OPERATIONS, kept_migrations
+from server.site.migrations.plan import OPERATIONS, kept_migrations, read_kept
 from server.write.context import Context
 
 LACKING_FIX = "run bifolio migrate apply"
@@ -34,8 +34,12 @@ def find_lacking(context: Context) -> list[Lacking]:
 
     Raises ValidationError if a migration's file is invalid.
     """
+    return _lacking_of(context, kept_migrations(context))
+
+
+def _lacking_of(context: Context, migrations: list[Migration]) -> list[Lacking]:
     found = []
-    for migration in kept_migrations(context):
+    for migration in migrations:
         operation = OPERATIONS[migration.operation]
         draft = Draft(context, lossy=True)
         if operation.runs_code:
@@ -62,10 +66,12 @@ def lacking_problems(context: Context) -> Iterator[Problem]:
     is invalid, yield only a problem for that file.
     """
     try:
-        found = find_lacking(context)
-    except ValidationError as error:
-        yield Problem("migrations", None, error.message, "correct the file", "warning", rule="migration")
+        migrations = read_kept(context)
+    except SetupError as error:
+        place, what, fix = (error.path, error.line), error.message, error.fix
+        yield Problem(*place, what, fix, "warning", error.column, rule="migration")
         return
+    found = _lacking_of(context, migrations)
     missing: dict[str, tuple[int, list[str]]] = {}
     for one in found:
         for path, line in one.documents.items():

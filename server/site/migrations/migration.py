@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from server.errors import SetupError, ValidationError
-from server.formats.tree import SyntaxProblem, typed
+from server.formats.text_positions import Positions, line_and_column, nearest
+from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.schema.model import Schema, Type
@@ -18,7 +19,20 @@ from server.site.migrations.draft import MIGRATIONS
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
 # not on the command line
 _HIDDEN = ("from", "from-plural", "code")
+_LISTS = ("attributes",)  # arguments that are lists of names
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The keys that the file of a migration must have, and those that it can have."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.required, *self.optional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +89,54 @@ def kept_paths(paths: Iterable[str]) -> Iterator[str]:
     return (path for _, path in sorted(found))
 
 
-def read_migration(path: str, text: str, known: Mapping[str, Iterable[str]]) -> Migration:
+def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migration:
     """Parse the text of a migration's file. `known` lists the arguments of each operation. Raises
     SetupError.
     """
+    positions: Positions = {}
     try:
-        tree = typed(read_yaml(text))
-    except (SyntaxProblem, ValueError) as error:
-        line, fix = getattr(error, "line", None), getattr(error, "fix", "")
-        raise SetupError(path, line, str(error), fix) from error
-    if not isinstance(tree, dict) or tree.get("operation") not in known:
-        found = tree.get("operation") if isinstance(tree, dict) else None
-        fix = suggestion(str(found), known) or "use one of " + ", ".join(known)
-        raise SetupError(path, 1, f'unknown operation "{found}"', fix)
+        tree = read_yaml(text, positions)
+    except SyntaxProblem as error:
+        raise SetupError(path, error.line, error.message, error.fix, error.column) from error
+    named = tree.get("operation") if isinstance(tree, dict) else tree
+    if not isinstance(tree, dict) or not isinstance(named, str) or named not in known:
+        found = named if isinstance(named, str) else describe_value(named)
+        fix = suggestion(found, known) or "use one of " + ", ".join(known)
+        line, column = line_and_column(nearest(positions, ("operation",)))
+        raise SetupError(path, line or 1, f'unknown operation "{found}"', fix, column)
     operation = str(tree.pop("operation"))
-    for key in tree:
-        if key not in known[operation]:
-            fix = suggestion(str(key), known[operation]) or "use " + ", ".join(known[operation])
-            raise SetupError(path, None, f'unknown key "{key}"', fix)
-    return Migration(operation, tree, path)
+    line, column = line_and_column(nearest(positions, ("operation",)))
+    for key in known[operation].required:
+        if key not in tree:
+            fix = f"add {key}, or restore the file from git"
+            raise SetupError(path, line, f'"{operation}" must have the key "{key}"', fix, column)
+    given = {}
+    for key, value in tree.items():
+        line, column = line_and_column(nearest(positions, (key,)))
+        if key not in known[operation].all:
+            fix = suggestion(str(key), known[operation].all) or "use " + ", ".join(known[operation].all)
+            raise SetupError(path, line, f'unknown key "{key}"', fix, column)
+        try:
+            given[str(key)] = _argument(key, value)
+        except ValueError as error:
+            fix = f"correct {key}, or restore the file from git"
+            raise SetupError(path, line, f'"{key}" {error}', fix, column) from error
+    return Migration(operation, given, path)
+
+
+def _argument(key: str, value: Tree) -> str | list[str]:
+    """Return the value of an argument. Raises ValueError if it has the wrong type."""
+    if key in _LISTS:
+        if not isinstance(value, list) or not value or not all(map(_is_text, value)):
+            raise ValueError(f"must be a list of names (found {describe_value(value)})")
+        return [str(item) for item in value]
+    if not _is_text(value):
+        raise ValueError(f"must be text (found {describe_value(value)})")
+    return str(value)
+
+
+def _is_text(value: Tree) -> bool:
+    return isinstance(value, str) and not is_null(value)
 
 
 # --- names ----------------------------------------------------------------------------------------

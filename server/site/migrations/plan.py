@@ -3,10 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from server.errors import SetupError, ValidationError
+from server.errors import ConflictError, SetupError, ValidationError
 from server.site.migrations import attributes, scripts, types, wrap
 from server.site.migrations.draft import MIGRATIONS, Draft
-from server.site.migrations.migration import Migration, kept_path, kept_paths, kept_text, read_migration
+from server.site.migrations.migration import (
+    Arguments,
+    Migration,
+    kept_path,
+    kept_paths,
+    kept_text,
+    read_migration,
+)
 from server.site.migrations.retype import retype
 from server.write.context import Context
 
@@ -22,7 +29,7 @@ class Operation:
     """
 
     plan: Planner
-    arguments: tuple[str, ...]
+    arguments: Arguments
     names_file: str
     # it executes a Python file of the site
     runs_code: bool = False
@@ -31,19 +38,23 @@ class Operation:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "rename": Operation(attributes.rename, ("attribute", "to"), "to"),
-    "retype": Operation(retype, ("attribute", "type", "from"), "attribute"),
-    "wrap": Operation(wrap.wrap, ("type", "attributes", "component", "as"), "component"),
-    "unwrap": Operation(wrap.unwrap, ("attribute",), "attribute"),
-    "move": Operation(wrap.move, ("attribute", "to", "via"), "attribute", needs_all_documents=True),
-    "rename-component": Operation(types.rename_component, ("component", "to"), "to"),
-    "rename-type": Operation(types.rename_type, ("type", "to", "plural", "from-plural"), "to"),
-    "set-locale": Operation(types.set_locale, ("locale",), "locale", needs_all_documents=True),
-    "split": Operation(scripts.split, ("attribute", "file", "code"), "attribute", runs_code=True),
-    "script": Operation(scripts.script, ("type", "file", "code"), "type", runs_code=True),
-    "drop": Operation(attributes.drop, ("attribute",), "attribute"),
+    "rename": Operation(attributes.rename, Arguments(("attribute", "to")), "to"),
+    "retype": Operation(retype, Arguments(("attribute", "type"), ("from",)), "attribute"),
+    "wrap": Operation(wrap.wrap, Arguments(("type", "attributes", "component"), ("as",)), "component"),
+    "unwrap": Operation(wrap.unwrap, Arguments(("attribute",)), "attribute"),
+    "move": Operation(
+        wrap.move, Arguments(("attribute", "to"), ("via",)), "attribute", needs_all_documents=True
+    ),
+    "rename-component": Operation(types.rename_component, Arguments(("component", "to")), "to"),
+    "rename-type": Operation(types.rename_type, Arguments(("type", "to", "plural"), ("from-plural",)), "to"),
+    "set-locale": Operation(types.set_locale, Arguments(("locale",)), "locale", needs_all_documents=True),
+    "split": Operation(
+        scripts.split, Arguments(("attribute", "file"), ("code",)), "attribute", runs_code=True
+    ),
+    "script": Operation(scripts.script, Arguments(("type", "file"), ("code",)), "type", runs_code=True),
+    "drop": Operation(attributes.drop, Arguments(("attribute",)), "attribute"),
 }
-ARGUMENTS: Mapping[str, tuple[str, ...]] = {name: found.arguments for name, found in OPERATIONS.items()}
+ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in OPERATIONS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +129,19 @@ def plan_kept(request: ApplyKept, context: Context) -> Plan:
 
 def kept_migrations(context: Context) -> list[Migration]:
     """Return the kept migrations of a site in order. Raises ValidationError if a file is invalid."""
+    try:
+        return read_kept(context)
+    except SetupError as error:
+        raise ValidationError(str(error)) from error
+
+
+def read_kept(context: Context) -> list[Migration]:
+    """Return the kept migrations of a site in order. Raises SetupError if a file is invalid."""
     found = []
     for path in kept_paths(context.changeset.listed((MIGRATIONS,))):
         try:
-            found.append(read_migration(path, context.changeset.text(path), ARGUMENTS))
-        except SetupError as error:
-            raise ValidationError(str(error)) from error
+            text = context.changeset.text(path)
+        except ConflictError as error:
+            raise SetupError(path, None, error.message.removeprefix(f"{path} ")) from error
+        found.append(read_migration(path, text, ARGUMENTS))
     return found

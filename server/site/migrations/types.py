@@ -10,6 +10,7 @@ from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.paths import CONTENT, TYPES
+from server.schema.load import API_ID
 from server.schema.model import Schema, Type
 from server.site.configure import Configuration
 from server.site.migrations.attributes import configure_after
@@ -65,6 +66,8 @@ def rename_component(draft: Draft, migration: Migration, *, is_new: bool) -> Non
         category, dot, name = new.partition(".")
         if component.kind != "component" or not (dot and category and name):
             raise ValidationError(f'"{old}" and "{new}" must be CATEGORY.NAME, such as shared.seo')
+        for part in (category, name):
+            _require_api_id(part)
         if new in before.schema.types:
             raise ValidationError(f"{new} already exists")
         ending = PurePosixPath(component.path).suffix
@@ -103,6 +106,8 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     before = draft.configuration()
     old, new = str(migration.arguments["type"]), str(migration.arguments["to"])
     plural = str(migration.arguments["plural"])
+    for name in (new, plural):
+        _require_api_id(name)
     if is_new:
         type_ = find_type(before.schema, old)
         if type_.kind == "component":
@@ -129,12 +134,21 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     )
 
 
+def _require_api_id(name: str) -> None:
+    """Raise ValidationError if a name can't be an API id, because it becomes part of paths."""
+    if not API_ID.fullmatch(name):
+        raise ValidationError(
+            f'"{name}" must be letters and digits, separated by "-" or "_", such as article'
+        )
+
+
 def _uid(singular: str) -> str:
     return f"api::{singular}.{singular}"
 
 
 def _plural(before: Configuration, singular: str) -> str:
-    return before.schema.subjects[singular].plural
+    type_ = before.schema.subjects.get(singular)
+    return type_.plural if type_ else f"{singular}s"
 
 
 def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from server.config.model import FILE
 from server.errors import ApiError, SetupError
-from server.paths import STATE_FOLDER, state_folder
+from server.paths import STATE_FOLDER, folder_in_state, state_folder
 from server.storage.changeset import Changeset
 from server.storage.intent import Write
 from server.storage.journal import Journal
@@ -94,8 +94,7 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
         yield None
         return
     try:
-        folder = state_folder(root) / "import"
-        folder.mkdir(exist_ok=True)
+        folder = folder_in_state(root, "import")
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder

@@ -3,7 +3,6 @@
 The config is not in git, so the driver must be installed in each clone.
 """
 
-import os
 import shlex
 import sys
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from server.errors import CommitError, SetupError
 from server.schema.load import read_content_types
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.repository import location
+from server.tools.generated_files import delete_file, read_file, refuse_link, replace_file
 
 ATTRIBUTES = ".gitattributes"
 NAME, BASE_NAME = "bifolio", "bifolio-base"
@@ -39,14 +39,14 @@ def install(root: Path) -> Installed:
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
-    changed = _write_block(root / ATTRIBUTES, block)
+    changed = _write_block(root, block)
     return Installed(changed, _write_config(root, _settings()), patterns)
 
 
 def uninstall(root: Path) -> Installed:
     """Remove the merge driver from a site. Raises SetupError."""
     _require_repository(root)
-    attributes = _write_block(root / ATTRIBUTES, [])
+    attributes = _write_block(root, [])
     return Installed(attributes, _remove_config(root))
 
 
@@ -82,23 +82,21 @@ def _quoted(pattern: str) -> str:
     return f'"{escaped}"'
 
 
-def _write_block(path: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in a file. Return whether the file has changed.
+def _write_block(root: Path, block: list[str]) -> bool:
+    """Replace the driver's lines in .gitattributes. Return whether the file has changed.
 
     If the file becomes empty, it is deleted.
     """
-    try:
-        before = path.read_bytes() if path.exists() else b""
-        after = _with_block(before.decode(errors="surrogateescape"), block)
-        data = after.encode(errors="surrogateescape")
-        if data == before:
-            return False
-        if data:
-            _replace(path.resolve(), data)
-        else:
-            path.unlink()
-    except OSError as error:
-        raise SetupError(ATTRIBUTES, None, f"can't be written: {error.strerror}") from error
+    refuse_link(root, ATTRIBUTES)
+    before = read_file(root / ATTRIBUTES) or b""
+    after = _with_block(before.decode(errors="surrogateescape"), block)
+    data = after.encode(errors="surrogateescape")
+    if data == before:
+        return False
+    if data:
+        replace_file(root, ATTRIBUTES, data)
+    else:
+        delete_file(root, ATTRIBUTES)
     return True
 
 
@@ -114,14 +112,6 @@ def _with_block(text: str, block: list[str]) -> str:
     if not block:
         return text
     return text + ("" if not text or text.endswith("\n") else newline) + new + newline
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.bifolio")
-    temporary.write_bytes(data)
-    if path.exists():
-        os.chmod(temporary, path.stat().st_mode)
-    os.replace(temporary, path)
 
 
 # --- config ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ A file that can't be merged as a document is merged line by line.
 
 import os
 import re
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,9 +144,10 @@ def _no_timestamps(path: str, modified: float) -> tuple[str, str]:
 
 
 def _replace(path: Path, data: bytes) -> bool:
-    temporary = path.with_name(f"{path.name}.bifolio")
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
-        temporary.write_bytes(data)
+        with temporary.open("xb") as file:  # never through a symbolic link
+            file.write(data)
         os.replace(temporary, path)
     except OSError:
         temporary.unlink(missing_ok=True)
