@@ -11,6 +11,8 @@ from server.paths import UPLOADS
 from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, open_site
 from server.service.renaming import preview_rename, rename_content
+from server.site.check.audit import Audit
+from server.site.check.former_links import links_to_former
 from server.tools.terminal import (
     check_site,
     one_line_errors,
@@ -38,7 +40,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     opened = open_site(root, Mode.READ if dry_run else Mode.COMMAND)
     site, writes = opened.site, writes_of_command(opened)
     wanted = Rename(_inside(old, site.root), _inside(new, site.root))
-    commit = ""
+    commit, before = "", Audit(site.root, site.state.settings, site.state.snapshot)
     with refuse_in_one_line(old):
         if dry_run:
             renamed = preview_rename(writes, wanted)
@@ -48,7 +50,7 @@ def mv(old: str, new: str, root: Path, dry_run: bool) -> None:
     for path in () if dry_run else renamed.files:
         _remove_empty(site.root, path)
     tell_commit(commit)
-    for line in _lines_of(renamed):
+    for line in (*_lines_of(renamed), *_former_links(before, renamed)):
         click.echo(printable(line))
 
 
@@ -63,6 +65,13 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
         yield f"documentId: {renamed.ids[0]} → {renamed.ids[1]}"
     elif not all(path.startswith(f"{UPLOADS}/") for path in renamed.files):
         yield "documentId: unchanged, because the files contain it"
+
+
+def _former_links(before: Audit, renamed: Renamed) -> Iterator[str]:
+    for found in links_to_former(before, renamed.files):
+        links = "1 link leads" if found.count == 1 else f"{found.count} links lead"
+        files = "1 file" if found.files == 1 else f"{found.files} files"
+        yield f"{links} to the former address {found.address}, in {files}; change to {found.now}"
 
 
 def _inside(text: str, root: Path) -> str:

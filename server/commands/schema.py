@@ -12,7 +12,7 @@ from server.schema.model import Schema
 from server.tools.generated_files import read_file, refuse_link, update_file, update_folder
 from server.tools.json_schemas import COMMENT, FORMATS, document_schemas
 from server.tools.terminal import check_site, one_line_errors, site_option
-from server.tools.vscode_settings import SETTINGS_PATH, merge_settings
+from server.tools.vscode_settings import SETTINGS_PATH, associations, merge_settings
 
 
 @click.command("schema")
@@ -53,8 +53,15 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
         click.echo(f"wrote {written} of {len(made)} JSON Schemas in {folder}{gone}")
     else:
         click.echo(f"{folder} is up to date")
+<<<<<<< HEAD
     if settings is not None:
         click.echo(update_file(root, SETTINGS_PATH, settings, command, check=check))
+=======
+    if settings == b"":
+        click.echo(f"{SETTINGS_PATH}: nothing to write, because all types are in Markdown or MDX files only")
+    elif settings is not None:
+        click.echo(update_file(root / SETTINGS_PATH, settings, command, check=check))
+>>>>>>> wt-g2
 
 
 def _generated_schemas(folder: Path) -> list[str]:
@@ -74,4 +81,6 @@ def _vscode_settings(root: Path, folder: Path, types: Schema) -> bytes:
         text = None if there is None else there.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SetupError(SETTINGS_PATH, None, "is not UTF-8", "save the file as UTF-8") from error
+    if text is None and not any(associations(types, Path(relative).as_posix())):
+        return b""
     return merge_settings(text, types, Path(relative).as_posix()).encode()

@@ -90,6 +90,24 @@ def test_links_in_texts_are_listed(root: Path) -> None:
     ]
 
 
+def test_links_to_the_former_address_are_counted(root: Path) -> None:
+    text = {"title": STRING, "body": {"type": "richtext"}}
+    write(
+        root,
+        {
+            "site.yaml": "urls: {page: 'https://example.org/{name}/'}\n",
+            **collection("page", text),
+            "content/pages/fog/index.md": "---\ntitle: Fog\n---\n[self](/fog/)\n",
+            "content/pages/b.md": "---\ntitle: B\n---\n[x](/fog/#top) [y](/fog) [z](/f) [u](/fog/index/)\n",
+        },
+    )
+    arguments = ("content/pages/fog/index.md", "content/pages/mist.md")
+    said = "4 links lead to the former address /fog/index/, in 2 files; change to /mist/"
+    assert run(root, "--dry-run", *arguments).output.splitlines()[-1] == said
+    assert run(root, *arguments).output.splitlines()[-1] == said
+    assert "former address" not in run(root, "content/authors/own.md", "content/authors/mine.md").output
+
+
 def test_a_renamed_document_is_as_old_as_before(root: Path) -> None:
     def created(name: str) -> str:
         site = Site(root)

@@ -202,6 +202,11 @@ def test_the_folder_of_documents_that_are_elsewhere(root: Path) -> None:
     assert "overlaps with a folder of the site (docs)" in refused(root, root / "docs" / "out")
 
 
+def test_a_site_whose_content_is_in_its_own_folder(root: Path) -> None:
+    write(root, {**collection("page", {"title": STRING}, files="{name}.md"), "a.md": "A"})
+    assert "Pass a separate folder, such as ../public." in refused(root, root / "public")
+
+
 def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Path, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "current").symlink_to(tmp_path / "real")

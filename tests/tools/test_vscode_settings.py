@@ -117,3 +117,13 @@ def test_the_command_writes_and_checks_the_settings(tmp_path: Path) -> None:
     write(tmp_path, {".vscode/settings.json": broken})
     assert run(tmp_path).stderr.startswith("bifolio: .vscode/settings.json:1:8: ")
     assert (tmp_path / ".vscode/settings.json").read_text() == broken
+
+
+def test_nothing_is_written_for_a_site_with_only_markdown(tmp_path: Path) -> None:
+    write(tmp_path, collection("page", {"title": STRING}, files="notes/{name}.mdx"))
+    done = run(tmp_path)
+    assert (done.exit_code, "nothing to write" in done.stdout) == (0, True)
+    assert not (tmp_path / ".vscode").exists()
+    assert run(tmp_path, "--check").exit_code == 0
+    write(tmp_path, {".vscode/settings.json": '{"editor.tabSize": 2}\n'})
+    assert "is up to date" in run(tmp_path).stdout

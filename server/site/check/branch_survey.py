@@ -16,12 +16,12 @@ from server.index.dangling import MEDIA, dangling, exists, pointing
 from server.index.snapshot import Snapshot
 from server.problems import Problem
 from server.schema.model import Schema, Type
-from server.site.aliases import source_of_address
 from server.site.check.alternative_texts import undescribed_images
 from server.site.check.audit import Audit, is_upload
 from server.site.check.branch_changes import BranchChanges, files_that_contain
 from server.site.check.document_rules import find_in_documents
 from server.site.check.links import LinkTargets, broken_links, page_of
+from server.site.check.page_addresses import addresses_of_page
 from server.site.check.page_links import aliases_of
 from server.site.check.survey import (
     AUDITS,
@@ -204,10 +204,22 @@ def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
             document = audit.read_document(claim, path, parse(path, text, None))
         except SyntaxProblem:
             continue
-        url = audit.addresses.url(document)
-        if url and audit.addresses.document_at(path_of(url), origin_of(url)) is None:
-            yield source_of_address(url)[1]
+        for url in _urls_of(audit, document):
+            if audit.addresses.document_at(path_of(url), origin_of(url)) is None:
+                yield from addresses_of_page(path_of(url))
         yield from aliases_of(document, text, audit)
+
+
+def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
+    """Yield the URL of a document. For the default locale, also yield the URLs of its translations, because
+    front ends can show the default locale there.
+    """
+    locales = audit.settings.locales
+    shows_elsewhere = document.type.localized and document.locale == locales.default
+    for locale in locales.available if shows_elsewhere else (document.locale,):
+        url = audit.addresses.url_in(locale, document)
+        if url:
+            yield url
 
 
 def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:

@@ -1,12 +1,12 @@
 """Lookup of documents by the addresses of their pages, such as `/articles/fog` (the setting `urls`)."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from posixpath import normpath
-from typing import Any
+from posixpath import dirname, normpath
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from server.config.model import Settings
@@ -20,6 +20,8 @@ from server.schema.model import Type
 from server.site.aliases import normalized, source_of_address
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+INDEX_NAMES = ("/index", "/_index")  # of documents that front ends show at the address of their folder
+MIN_IN_FOLDER = 10  # documents in a folder of addresses in which the front end has no pages of its own
 _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as the name of a feed
 
 
@@ -30,8 +32,9 @@ class Pages:
     - `path` matches the decoded paths. Its group for the placeholder `key` finds the document. Without `key`,
       all documents of the type must be compared.
     - `start` is the decoded path up to the first placeholder.
-    - `is_exclusive` is set if only documents have addresses that match. The pattern `/{slug}` is not
-      exclusive.
+    - `locale` is the locale of the pattern, or EVERY_LOCALE.
+    - `is_exclusive` is set if only documents have addresses that match: a segment of the pattern is fixed or
+      is `{locale}`. The pattern `/{slug}` is not exclusive.
     """
 
     type: Type
@@ -39,7 +42,16 @@ class Pages:
     path: re.Pattern[str]
     start: str
     key: str
+    locale: str
     is_exclusive: bool
+
+
+class Match(NamedTuple):
+    """An address that matches `pages`, with the values of its placeholder `key` and of its locale."""
+
+    pages: Pages
+    value: str
+    locale: str
 
 
 class PageAddresses:
@@ -53,7 +65,8 @@ class PageAddresses:
 
     @cached_property
     def pages(self) -> tuple[Pages, ...]:
-        return tuple(self._find_pages())
+        # first the patterns that only documents match
+        return tuple(sorted(self._find_pages(), key=lambda pages: not pages.is_exclusive))
 
     def _find_pages(self) -> Iterator[Pages]:
         locales = self._settings.locales
@@ -63,7 +76,7 @@ class PageAddresses:
                 pattern = pattern_of(type_, locale or locales.default, self._settings)
                 is_own = locale == EVERY_LOCALE or locale in locales.available
                 if pattern is not None and is_own and "?" not in pattern:
-                    yield _pages(type_, pattern, locales.available)
+                    yield _pages(type_, pattern, locale, locales.available)
 
     def url(self, document: Document) -> str | None:
         if document not in self._urls:
@@ -106,8 +119,9 @@ class PageAddresses:
         published version.
 
         `origin` is the origin of the page that contains the link. By default, pages with any origin are
-        found.
+        found. A document named `index` is also at the address of its folder.
         """
+<<<<<<< HEAD
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
         return self._found[target, origin]
@@ -118,23 +132,56 @@ class PageAddresses:
             found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
             if found:
                 return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
+=======
+        for address in _with_index(target):
+            wanted = normalized(unquote(address))
+            for pages, value, _ in self.matching(address, origin):
+                found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
+                if found:
+                    return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
+>>>>>>> wt-g2
         return None
 
-    def exclusive(self, target: str, origin: str = "") -> tuple[Pages, str] | None:
-        """Return the `Pages` that the address `target` matches, and the placeholder's value in it. Return
-        None unless only documents have such addresses.
-        """
-        if _FILE_EXTENSION.search(target):
-            return None
-        matching = self._matching(target, origin)
-        return next(((pages, value) for pages, value in matching if pages.is_exclusive), None)
+    def is_page(self, match: Match, target: str) -> bool:
+        """Return whether the address `target`, which matches, can only be that of a document."""
+        folder = dirname(normalized(unquote(target)))
+        is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
+        return not _FILE_EXTENSION.search(target) and (match.pages.is_exclusive or is_known)
 
-    def _matching(self, target: str, origin: str) -> Iterator[tuple[Pages, str]]:
+    @cached_property
+    def _folders(self) -> Counter[str]:
+        """The number of addresses of documents in each folder, such as `/guides`."""
+        types = {pages.type.uid for pages in self.pages}
+        documents = (d for uid in types for d in self._snapshot.tables[uid].versions.values())
+        return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
+
+    def is_in_default_locale(self, match: Match, target: str) -> bool:
+        """Return whether a document in the default locale, if it were translated, would have the address
+        `target`.
+        """
+        default = self._settings.locales.default
+        for address in _with_index(target):
+            wanted = normalized(unquote(address))
+            for pages, value, locale in self.matching(address, match.pages.origin):
+                documents = (d for d in self._candidates(pages, value) if d.locale == default)
+                urls = (self.url_in(locale, document) for document in documents) if locale else ()
+                if any(url and source_of_address(url)[1] == wanted for url in urls):
+                    return True
+        return False
+
+    def url_in(self, locale: str, document: Document) -> str | None:
+        """Return the URL that a document would have in another locale, with the same values."""
+        pattern = pattern_of(document.type, locale, self._settings)
+        return address_of(document, pattern.replace("{locale}", locale), self._layout) if pattern else None
+
+    def matching(self, target: str, origin: str = "") -> Iterator[Match]:
+        """Yield each way in which the address `target` matches a pattern."""
         path = normpath("/" + unquote(target).lstrip("/"))
         for pages in self.pages:
             found = pages.path.fullmatch(path) if origin in ("", pages.origin) else None
             if found is not None:
-                yield pages, found["key"] if pages.key else ""
+                locale = found.groupdict().get("locale") or pages.locale
+                yield Match(pages, found["key"] if pages.key else "", locale)
 
     def _is_at(self, document: Document, wanted: str, origin: str) -> bool:
         url = self.url(document)
@@ -173,23 +220,38 @@ class PageAddresses:
         return [claim.name if claim else None for claim in claims]
 
 
-def _pages(type_: Type, pattern: str, locales: tuple[str, ...]) -> Pages:
+def addresses_of_page(address: str) -> tuple[str, ...]:
+    """Return the forms, as `normalized` returns them, of the address of a page. A document named `index` is
+    also at the address of its folder.
+    """
+    path = normalized(unquote(address))
+    return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
+
+
+def _with_index(target: str) -> tuple[str, ...]:
+    return target, *(target.rstrip("/") + name for name in INDEX_NAMES)
+
+
+def _pages(type_: Type, pattern: str, locale: str, locales: tuple[str, ...]) -> Pages:
     path = normpath("/" + path_of(pattern).lstrip("/"))
     texts = _PLACEHOLDER.split(path)
     literals, placeholders = texts[::2], texts[1::2]
     whole = (split_field(each)[0] for each in placeholders if not split_field(each)[1])
     key = next((name for name in whole if name != "locale"), "")
     parts = [re.escape(unquote(literals[0]))]
-    has_key = False
+    has_key = has_locale = False
     for each, literal in zip(placeholders, literals[1:], strict=True):
         is_key = not has_key and split_field(each) == (key, "")
         has_key |= is_key
-        group = "?P<key>" if is_key else "?:"
+        is_locale = not has_locale and split_field(each) == ("locale", "")
+        has_locale |= is_locale
+        group = "?P<key>" if is_key else "?P<locale>" if is_locale else "?:"
         parts += [f"({group}{_values_in(each, locales)})", re.escape(unquote(literal))]
-    segments = (segment for segment in path.split("/") if segment and not names_in(segment))
-    is_exclusive = any(segment not in locales for segment in segments)
+    segments = (segment for segment in path.split("/") if segment)
+    # Below a locale, as below a fixed segment, only documents have addresses.
+    is_exclusive = any(set(names_in(segment)) <= {"locale"} for segment in segments)
     start = unquote(literals[0])
-    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), start, key, is_exclusive)
+    return Pages(type_, origin_of(pattern), re.compile("".join(parts)), start, key, locale, is_exclusive)
 
 
 def _values_in(placeholder: str, locales: tuple[str, ...]) -> str:

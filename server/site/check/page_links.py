@@ -6,12 +6,15 @@ from urllib.parse import unquote
 
 from server.documents.addresses import ALIAS_KEYS
 from server.documents.document import Document
+from server.documents.ids import id_of_name
 from server.formats.tree import SyntaxProblem
 from server.schema.model import Type
 from server.schema.spelling import Suggestions
 from server.site.aliases import normalized, read_aliases, source_of, source_of_address
 from server.site.check.audit import Audit
 from server.site.check.branch_changes import files_that_contain
+from server.site.check.page_addresses import INDEX_NAMES, Match
+from server.storage.git.log import CERTAIN_RENAME_PERCENT
 from server.storage.git.repository import git_folder
 
 
@@ -36,18 +39,50 @@ class PageLinks:
         """Return what is wrong with a link in the file at `path` to the address `target`, which has no
         document, and how to fix it. Return None if the front end might have another page at this address.
         """
-        addresses = self._audit.addresses
-        found = addresses.exclusive(target, self._origin_of(path))
-        if found is None or normalized(unquote(target)) in self._aliases:
+        addresses, wanted = self._audit.addresses, normalized(unquote(target))
+        matches = list(addresses.matching(target, self._origin_of(path)))
+        if not matches or wanted in self._aliases:
             return None
-        pages, value = found
-        if self._may_be_unreadable(pages.type, normalized(unquote(target))):
+        former = ((match, self._renamed(match)) for match in matches)
+        match, now = next((found for found in former if found[1]), (matches[0], None))
+        if not now and not addresses.is_page(match, target):
             return None
-        known = addresses.by_value(pages.type, pages.key) if pages.key else {}
-        near = self._suggestions.nearest(value, known)
-        others = filter(None, map(addresses.address, known[near] if near else ()))
-        fix = next((f'did you mean "{other}"?' for other in others), "correct the link, or add an alias")
-        return f"leads to {target}, but no {pages.type.singular} has this address", fix
+        if self._may_be_unreadable(match.pages.type, wanted) or addresses.is_in_default_locale(match, target):
+            return None
+        address = now or self._nearest(path, match)
+        fix = f'did you mean "{address}"?' if address else "correct the link, or add an alias"
+        return f"leads to {target}, but no {match.pages.type.singular} has this address", fix
+
+    def _renamed(self, match: Match) -> str | None:
+        """Return the current address of the document that was at an address without a document before its
+        file was renamed in git, or None.
+        """
+        uid = match.pages.type.uid
+        if match.pages.key not in ("name", "documentId"):
+            return None
+        for end in ("", *INDEX_NAMES):
+            rename = self._audit.renames.get((uid, id_of_name(match.value + end)))
+            if rename and rename.alike >= CERTAIN_RENAME_PERCENT:
+                found = self._audit.snapshot.tables[uid].versions
+                documents = [d for (i, _, _), d in found.items() if i == rename.name]
+                documents.sort(key=lambda d: (d.locale != match.locale, d.path))
+                return next(filter(None, map(self._audit.addresses.address, documents)), None)
+        return None
+
+    def _nearest(self, path: str, match: Match) -> str | None:
+        """Return the address that is most similar to one without a document. Prefer the locale of the file at
+        `path`, which contains the link, and then the locale in the address.
+        """
+        pages, value, locale = match
+        known = self._audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
+        own = self._audit.documents.get(path)
+        for wanted in dict.fromkeys((own.locale if own and own.type.localized else locale, locale, "")):
+            inside = {v: [d for d in ds if wanted in ("", d.locale)] for v, ds in known.items()}
+            near = self._suggestions.nearest(value, (v for v, documents in inside.items() if documents))
+            found = next(filter(None, map(self._audit.addresses.address, inside.get(near, ()))), None)
+            if found:
+                return found
+        return None
 
     def _origin_of(self, path: str) -> str:
         if path not in self._origins:

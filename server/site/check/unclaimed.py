@@ -163,9 +163,30 @@ def orphans(audit: Audit) -> Iterator[Problem]:
             if _counterpart(audit, path, default) is None:
                 what = f'the document "{document.document_id}" is missing in the default locale, {default}'
                 fix = (
-                    suggestions.of(document.document_id, defaults) or f"add {_sibling(audit, path, default)}"
+                    _renamed_translation(audit, path, document, defaults)
+                    or suggestions.of(
+                        document.document_id, sorted(defaults - _ids(audit, type_, document.locale))
+                    )
+                    or f"add {_sibling(audit, path, default)}"
                 )
                 yield Problem(path, None, what, fix, "warning", None, "translation")
+
+
+def _renamed_translation(audit: Audit, path: str, document: Document, defaults: set[str]) -> str:
+    """Return how to rename a translation of a document that was renamed in the default locale only, or ""."""
+    rename = audit.renames.get((document.type.uid, document.document_id))
+    claim = audit.claims.get(path)
+    if rename is None or claim is None or rename.name not in defaults:
+        return ""
+    default = audit.settings.locales.default
+    versions = audit.snapshot.tables[document.type.uid].versions.items()
+    renamed = (d.path for (i, locale, _), d in versions if (i, locale) == (rename.name, default))
+    there = next((found for other in renamed if (found := audit.claims.get(other))), None)
+    if there is None:
+        return ""
+    wanted = Claim(claim.type, there.name, claim.locale, claim.draft)
+    new = audit.layout.path_of(wanted, os.path.splitext(path)[1], audit.layout.pattern_of(path))
+    return f"rename it to {new}, because the default locale was renamed"
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:

@@ -334,12 +334,14 @@ def check_target(target: Path, site: Site) -> None:
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
-        raise SetupError(str(target), None, what, "pass a separate folder, such as public")
+        raise SetupError(str(target), None, what, "pass a separate folder, such as ../public")
+    is_everywhere = "" in site.roots  # The content is in the site's own folder.
+    example = "../public" if is_everywhere else "public"
     for folder in (*site.roots, CONTENT, TYPES, STATE_FOLDER, ".git"):
         inside = (site.root / folder).resolve()
         if real.is_relative_to(inside) or inside.is_relative_to(real):
-            what = f"overlaps with a folder of the site ({folder or 'content in its own folder'})"
-            raise SetupError(str(target), None, what, "pass a separate folder, such as public")
+            what = f"overlaps with a folder of the site ({folder or 'its content is in its own folder'})"
+            raise SetupError(str(target), None, what, f"pass a separate folder, such as {example}")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from server.site.check.branch_survey import survey_changes
 from server.site.check.survey import survey_site
 from tests.git import commit_all, git
 from tests.site.check.sites import SETTINGS, TYPES, page
-from tests.sites import STRING, collection, component, opened, relation, write
+from tests.sites import STRING, collection, component, opened, relation, translated, write
 
 SITE: dict[str, str | bytes] = {
     **TYPES,
@@ -28,11 +28,17 @@ SITE: dict[str, str | bytes] = {
         },
     ),
     **component("shared.coded", {"code": {**STRING, "unique": True}}),
+    **collection("guide", {"text": translated({"type": "richtext"})}, localized=True),
     **collection(
         "tag", {"name": STRING, "slug": STRING, "aliases": {"type": "array"}, "text": {"type": "richtext"}}
     ),
     "site.yaml": SETTINGS
-    + "check: {rules: {missing-alt: warning}}\nurls: {tag: 'https://example.org/tags/{slug}'}\n",
+    + "check: {rules: {missing-alt: warning}}\nurls: {tag: 'https://example.org/tags/{slug}', "
+    "guide: 'https://example.org/{locale}/{name}/'}\n",
+    "content/guides/one/index.yaml": "text: One\n",
+    "content/guides/one/index.fr.yaml": "text: Un\n",
+    "content/guides/two.yaml": "text: '[x](/en/one/) [y](/fr/one/) [z](/fr/two/)'\n",
+    "content/tags/3.yaml": "text: '[x](/fr/two/)'\n",
     "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Arch\n",
     "content/tags/2.yaml": "text: '[x](/tags/Br%C3%BCcke#arch) [y](/tags/bridges/)'\n",
     "content/pages/a.md": page("# First\n\n## Second\n\n[b](b.md#b) [map](/uploads/sea%20map.txt)"),
@@ -63,6 +69,11 @@ CHANGES: dict[str, Mapping[str, str | None]] = {
     "media that an attribute needs": {"content/uploads/other.txt": None},
     "a deleted page": {"content/tags/1.md": None},
     "another address": {"content/tags/1.md": "---\nslug: arch\naliases: [/tags/bridges]\n---\n\n# Arch\n"},
+    "a deleted page in all locales": {
+        "content/guides/one/index.yaml": None,
+        "content/guides/one/index.fr.yaml": None,
+    },
+    "a deleted page that another locale showed": {"content/guides/two.yaml": None},
     "no alias": {"content/tags/1.md": "---\nslug: Brücke\n---\n\n# Arch\n"},
     "a heading of a page": {
         "content/tags/1.md": "---\nslug: Brücke\naliases: [/tags/bridges]\n---\n\n# Span\n"

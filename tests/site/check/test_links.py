@@ -10,6 +10,7 @@ from server.site.check.document_rules import check_text
 from server.site.check.links import LinkTargets
 from server.site.check.survey import survey_site
 from server.site.check.unsaved import Basis, survey_unsaved
+from tests.git import commit_all, git
 from tests.site.check.sites import SETTINGS, TYPES, check, page, places
 from tests.sites import STRING, collection, load, opened, schema, translated, write
 
@@ -256,3 +257,91 @@ def test_links_with_addresses_are_found_in_an_unsaved_text(tmp_path: Path) -> No
     write(tmp_path, {**SITE_WITH_PAGES, path: "text: x\n"})
     found = survey_unsaved(Basis.of(opened(tmp_path)).with_texts(new)).problems
     assert [(problem.path, problem.column) for problem in found] == [(path, 27)]
+
+
+# --- addresses of pages in a locale ---------------------------------------------------------------
+
+GUIDE = page("## Here")
+SITE_WITH_LOCALES: dict[str, str | bytes] = {
+    **collection(
+        "guide",
+        {"title": translated(STRING), "body": translated({"type": "richtext"})},
+        localized=True,
+        files="{locale}/{name}.md",
+    ),
+    "en/typing.md": GUIDE,
+    "fr/typing.md": GUIDE,
+    "en/only.md": GUIDE,
+    "en/deploy/index.md": GUIDE,
+    "fr/typage.md": GUIDE,
+}
+URLS = {
+    "one pattern": "https://docs.example.org/{locale}/{name}/",
+    "a pattern for each locale": "{en: 'https://docs.example.org/en/{name}/', "
+    "fr: 'https://docs.example.org/fr/{name}/'}",
+}
+IN_LOCALES: dict[str, tuple[str, str]] = {
+    "a page": ("/fr/typing/#here", ""),
+    "a page that is not there": ("/en/nothing/", "/en/nothing/, but no guide has this address. Correct the"),
+    "the locale of the page with the link": ("/fr/typin/", 'has this address. Did you mean "/fr/typ'),
+    "a translation that is missing, for which the front end may show another": ("/fr/only/", ""),
+    "a locale that the site lacks": ("/de/nothing/", ""),
+    "an index": ("/en/deploy/", ""),
+    "a heading of an index": ("/en/deploy/#there", 'the heading "#there", which does not exist in en/deploy'),
+    "the index of a translation that is missing": ("/fr/deploy/", ""),
+    "the home page": ("/fr/", ""),
+    "a picture": ("/en/tide.png", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("urls", URLS)
+@pytest.mark.parametrize("name", IN_LOCALES)
+def test_a_link_to_an_address_in_a_locale(tmp_path: Path, name: str, urls: str) -> None:
+    link, fault = IN_LOCALES[name]
+    settings = f"{SETTINGS}urls:\n  guide: {URLS[urls]}\n"
+    write(
+        tmp_path,
+        {**SITE_WITH_LOCALES, "site.yaml": settings, "fr/typing.md": page(f"## Here\n\n[x]({link})")},
+    )
+    found = [str(p) for p in survey_site(opened(tmp_path)).problems if p.rule == "broken-link"]
+    assert [fault in message for message in found] == [True] * bool(fault), found
+
+
+@pytest.mark.parametrize(("count", "broken"), [(9, 0), (10, 1)])
+def test_a_folder_of_many_documents_has_no_other_pages(tmp_path: Path, count: int, broken: int) -> None:
+    guides = {f"content/guides/start/{i}.md": GUIDE for i in range(count)}
+    links = {"content/notes/n.yaml": "text: '[x](/start/nothing/) [y](/nothing/)'\n"}
+    settings = "urls: {guide: 'https://docs.example.org/{name}/'}\n"
+    types = {**collection("guide", {"title": STRING, "body": {"type": "richtext"}})}
+    types |= collection("note", {"text": {"type": "richtext"}})
+    write(tmp_path, {**types, "site.yaml": settings, **guides, **links})
+    assert [p.message for p in survey_site(opened(tmp_path)).problems] == [
+        "the link leads to /start/nothing/, but no guide has this address"
+    ] * broken
+
+
+@pytest.mark.parametrize("pattern", ["{locale}/{name}/", "{name}/"])
+def test_a_former_address_leads_to_the_present_one(tmp_path: Path, pattern: str) -> None:
+    link = f"/{pattern}".replace("{locale}", "en").replace("{name}", "only")
+    settings = f"{SETTINGS}urls: {{guide: 'https://docs.example.org/{pattern}'}}\n"
+    write(
+        tmp_path,
+        {**SITE_WITH_LOCALES, "site.yaml": settings, "en/typing.md": page(f"## Here\n\n[x]({link})")},
+    )
+    commit_all(tmp_path)
+    git(tmp_path, "mv", "en/only.md", "en/renamed.md")
+    git(tmp_path, "commit", "-qm", "Rename")
+    [problem] = (p for p in survey_site(opened(tmp_path)).problems if p.rule == "broken-link")
+    assert problem.fix == f'did you mean "{link.replace("only", "renamed")}"?'
+
+
+def test_a_translation_follows_a_rename_that_is_not_committed(tmp_path: Path) -> None:
+    others = {f"en/typing-{name}.md": GUIDE for name in "abc"}
+    write(tmp_path, {**SITE_WITH_LOCALES, **others, "site.yaml": SETTINGS})
+    (tmp_path / "fr/typage.md").unlink()
+    commit_all(tmp_path)
+    (tmp_path / "en/names").mkdir()
+    git(tmp_path, "mv", "en/typing.md", "en/names/of-types.md")
+    [problem] = survey_site(opened(tmp_path)).problems
+    assert problem.path == "fr/typing.md"
+    assert problem.fix == "rename it to fr/names/of-types.md, because the default locale was renamed"

@@ -1,0 +1,49 @@
+"""Links to the addresses that the pages of renamed documents had before."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from server.site.check.audit import Audit
+from server.site.check.links import page_of_document
+from server.site.check.page_addresses import addresses_of_page
+
+
+@dataclass(frozen=True, slots=True)
+class FormerLinks:
+    """Number of links (`count`) in `files` files to `address`, which a page had before. `now` is its current
+    address.
+    """
+
+    address: str
+    now: str
+    count: int
+    files: int
+
+
+def links_to_former(audit: Audit, renamed: Mapping[str, str]) -> list[FormerLinks]:
+    """Return the links to the addresses that a rename of documents' files changes.
+
+    `audit` is the state before the rename. `renamed` maps the old paths to the new ones.
+    """
+    moved: dict[str, tuple[str, str]] = {}
+    for path, new in renamed.items():
+        document = audit.documents.get(path)
+        before = audit.addresses.address(document) if document else None
+        after = audit.addresses.renamed(document, new) if document and before else None
+        if before and after and before != after:
+            moved.update(dict.fromkeys(addresses_of_page(before), (before, after)))
+    found: dict[tuple[str, str], Counter[str]] = {change: Counter() for change in moved.values()}
+    for document in audit.documents.values() if moved else ():
+        page = page_of_document(audit, document)
+        if not page.has_prose:
+            continue
+        for passage in page.passages:
+            for link in passage.prose.links:
+                target = link.target.partition("#")[0].partition("?")[0]
+                change = moved.get(addresses_of_page(target)[0]) if target.startswith("/") else None
+                if change:
+                    found[change][document.path] += 1
+    return [
+        FormerLinks(*change, files.total(), len(files)) for change, files in sorted(found.items()) if files
+    ]
