@@ -53,15 +53,10 @@ def schema(root: Path, folder: Path, vscode: bool, check: bool) -> None:
         click.echo(f"wrote {written} of {len(made)} JSON Schemas in {folder}{gone}")
     else:
         click.echo(f"{folder} is up to date")
-<<<<<<< HEAD
-    if settings is not None:
-        click.echo(update_file(root, SETTINGS_PATH, settings, command, check=check))
-=======
     if settings == b"":
         click.echo(f"{SETTINGS_PATH}: nothing to write, because all types are in Markdown or MDX files only")
     elif settings is not None:
-        click.echo(update_file(root / SETTINGS_PATH, settings, command, check=check))
->>>>>>> wt-g2
+        click.echo(update_file(root, SETTINGS_PATH, settings, command, check=check))
 
 
 def _generated_schemas(folder: Path) -> list[str]:

@@ -121,25 +121,17 @@ class PageAddresses:
         `origin` is the origin of the page that contains the link. By default, pages with any origin are
         found. A document named `index` is also at the address of its folder.
         """
-<<<<<<< HEAD
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
         return self._found[target, origin]
 
     def _find(self, target: str, origin: str) -> Document | None:
-        wanted = normalized(unquote(target))
-        for pages, value in self._matching(target, origin):
-            found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
-            if found:
-                return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
-=======
         for address in _with_index(target):
             wanted = normalized(unquote(address))
             for pages, value, _ in self.matching(address, origin):
                 found = [d for d in self._candidates(pages, value) if self._is_at(d, wanted, origin)]
                 if found:
                     return min(found, key=lambda d: (d.status != PUBLISHED, d.path))
->>>>>>> wt-g2
         return None
 
     def is_page(self, match: Match, target: str) -> bool:
