@@ -186,14 +186,16 @@ def test_values_that_a_migration_would_lose_prevent_the_merge(api: Api) -> None:
     assert "summary: Edited" in api.read("content/notes/one.md")
 
 
+CODE = (
+    "ATTRIBUTES = {'first': {'type': 'string'}, 'last': {'type': 'string'}}\n"
+    "def split(value):\n    first, _, last = value.partition(' ')\n"
+    "    return {'first': first, 'last': last}\n"
+)
+
+
 def test_code_is_not_executed_by_a_merge(api: Api) -> None:
-    code = (
-        "ATTRIBUTES = {'first': {'type': 'string'}, 'last': {'type': 'string'}}\n"
-        "def split(value):\n    first, _, last = value.partition(' ')\n"
-        "    return {'first': first, 'last': last}\n"
-    )
     commit(api, {"content/authors/bob.yaml": "name: Bob Ray\n"})
-    on_main(api, "split", attribute="author.name", file="names.py", code=code)
+    on_main(api, "split", attribute="author.name", file="names.py", code=CODE)
     on_main(api, "rename", attribute="author.first", to="given")
     made = merge(api)
     assert made.status == 200, made.data
@@ -204,6 +206,29 @@ def test_code_is_not_executed_by_a_merge(api: Api) -> None:
     assert api.read("content/authors/bob.yaml") == "name: Bob Ray\n"
     apply(api.root, scripts=True)
     assert api.read("content/authors/bob.yaml") == "given: Bob\nlast: Ray\n"
+
+
+@pytest.mark.parametrize("into", ["", "next"])
+def test_a_conflict_because_of_a_split_names_the_migration_and_the_branch_that_lacks_it(
+    api: Api, into: str
+) -> None:
+    commit(api, {"content/authors/ann.yaml": "name: Anne Lee\n"})
+    on_main(api, "split", attribute="author.name", file="names.py", code=CODE)
+    refused = merge(api, into)
+    assert refused.status == 409
+    side = "The target branch" if into else "The merged branch"
+    assert refused.error["message"].startswith(f"{side} lacks 0001-split-author-name. ")
+    assert "bifolio migrate apply --scripts --write" in refused.error["message"]
+    missing = {"name": "0001-split-author-name", "lackedBy": "ours" if into else "theirs"}
+    assert refused.error["details"]["migrations"] == [missing]
+    git(api.root, "checkout", "-q", "next")
+    git(api.root, "merge", "-q", "-s", "ours", "--no-commit", "main")
+    git(api.root, "checkout", "main", "--", "migrations", "content-types")
+    apply(api.root, scripts=True)
+    commit_all(api.root)
+    git(api.root, "checkout", "-q", "main")
+    assert merge(api).status == 200
+    assert api.read("content/authors/ann.yaml") == "first: Anne\nlast: Lee\n"
 
 
 def test_a_migration_that_is_not_possible_on_the_branch_prevents_the_merge(api: Api) -> None:

@@ -1,6 +1,6 @@
 """Plan for a merge: the new content of each changed file, as text or as a git object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT
 from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
-from server.errors import ConflictError, ForbiddenError, SetupError
+from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedError
 from server.history.branching import CommittedFiles
 from server.history.commit_files import configuration_files, read_configuration
 from server.history.exposure import shows_more
@@ -28,7 +28,7 @@ from server.history.merging.documents import (
     resolved_values,
     write_merged,
 )
-from server.history.merging.late_migrations import BroughtAlong, bring_along
+from server.history.merging.late_migrations import OURS, THEIRS, BroughtAlong, bring_along
 from server.history.merging.sides import File, Sides, Version, files_of, is_plain, read_files, require_places
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
@@ -39,7 +39,7 @@ from server.site.site import State
 from server.storage.changeset import Changeset
 from server.storage.git.repository import Staged
 from server.storage.git.times import CommitTimes
-from server.storage.git.tree import Blob, changed_files, merge_text, write_blob
+from server.storage.git.tree import Blob, changed_files, merge_text, read_tree, write_blob
 from server.storage.store import Store
 from server.write.context import Context, Values
 from server.write.faults import error_of_body
@@ -105,7 +105,10 @@ class Planner:
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
             changeset = Changeset(self.root, files)
-        plan = self._plan(brought.sides, changeset)
+        try:
+            plan = self._plan(brought.sides, changeset)
+        except UnmergedError as error:
+            raise self._naming_missing(error, sides, brought.missing) from error
         if brought.sides != sides:
             only_brought = {p: text for p, text in brought.ours.items() if p not in plan.outcomes}
             plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
@@ -136,6 +139,26 @@ class Planner:
         paths = {path for three in documents.values() for path in three.paths}
         require_merge(self.actor, documents, {p: file for p, file in files.items() if p not in paths})
         self._require_hidden(served.schema, plan.brought.sides, documents)
+
+    def _naming_missing(self, error: UnmergedError, sides: Sides, missing: Sequence[str]) -> UnmergedError:
+        """Return an error that also names the migrations that execute code, so that the merge has not applied
+        them, and the side that lacks each.
+        """
+        if not missing:
+            return error
+        ours = read_tree(self.root, sides.ours, (MIGRATIONS,))
+        lacking = {name: THEIRS if f"{MIGRATIONS}/{name}.yaml" in ours else OURS for name in missing}
+        lacks = "; ".join(
+            f"{side} lacks {', '.join(name for name in missing if lacking[name] == side)}"
+            for side in dict.fromkeys(lacking.values())
+        )
+        what = (
+            f"{lacks[0].upper()}{lacks[1:]}. A merge does not execute the code of migrations. Bring that "
+            "branch along, then merge again: take migrations/ and the schemas from the other branch, run "
+            "bifolio migrate apply --scripts --write, and commit (docs/migrate.md#merge-with-git)"
+        )
+        rows = [{"name": n, "lackedBy": "ours" if side == OURS else "theirs"} for n, side in lacking.items()]
+        return UnmergedError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge of the three commits as they are, without applying migrations.

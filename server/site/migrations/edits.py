@@ -1,15 +1,18 @@
 """Edits to the keys and values in one file, which leave all its other bytes unchanged."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from server.documents.path_rules import MARKDOWN
 from server.errors import ConflictError
+from server.formats import frontmatter
 from server.formats.edits import REMOVE, same
 from server.formats.rename_keys import rename_keys
 from server.formats.text_positions import KeyPath
 from server.formats.tree import SyntaxProblem, Tree
+from server.formats.yaml.nesting import nest_keys, unnest_keys
 from server.storage.document_text import change_text
 from server.storage.read import BOM, parse
 
@@ -86,10 +89,57 @@ def edit_text(
 
 
 def _with_values(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
+    text = _with_moves(path, text, body, expected)
     now = parse(path, text, body)
     changes = {key: value for key, value in expected.items() if not same(now.get(key), value)}
     changes |= dict.fromkeys(now.keys() - expected.keys(), REMOVE)
     return change_text(path, text, body, changes) if changes else text
+
+
+def _with_moves(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
+    """Move keys into a new nested mapping or out of one, with their text, if `expected` requires it and the
+    file contains YAML in block style. Otherwise, return `text`.
+    """
+    now = parse(path, text, body)
+    gone, new = now.keys() - expected.keys(), expected.keys() - now.keys()
+    for holder in new:
+        if _holds(expected[holder], now, gone):
+            value = expected[holder]
+            moved = _in_yaml(path, text, partial(nest_keys, names=value.keys(), holder=holder))
+            return _if_same(path, moved, body, {**_without(now, value), holder: value}) or text
+    for holder in gone:
+        if _holds(now[holder], expected, new):
+            moved = _in_yaml(path, text, partial(unnest_keys, holder=holder))
+            return _if_same(path, moved, body, {**_without(now, [holder]), **now[holder]}) or text
+    return text
+
+
+def _holds(value: Any, values: Mapping[str, Any], keys: Set[str]) -> bool:
+    """Return whether `value` is a mapping of some of `keys` to their values in `values`."""
+    if not isinstance(value, dict) or not value or not value.keys() <= keys:
+        return False
+    return _is_same(value, {key: values[key] for key in value})
+
+
+def _without(values: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+def _in_yaml(path: str, text: str, change: Callable[[str], str | None]) -> str | None:
+    if path.endswith((".yaml", ".yml")):
+        return change(text)
+    parts = frontmatter.split(text) if path.endswith(MARKDOWN) else None
+    if parts is None or not isinstance(parts.handler, frontmatter.YamlHandler):
+        return None
+    matter = change(parts.matter)
+    return None if matter is None else parts.opening + matter + parts.closing + parts.rest
+
+
+def _if_same(path: str, text: str | None, body: str | None, expected: Mapping[str, Any]) -> str | None:
+    try:
+        return text if text is not None and _is_same(parse(path, text, body), expected) else None
+    except SyntaxProblem:
+        return None
 
 
 def _require_same(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> None:

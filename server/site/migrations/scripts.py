@@ -67,7 +67,9 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
         replace_references(draft, before.schema, type_, new)
         draft.require_possible()
         raws = attributes if type_.attributes[name].visible else _private(draft, type_, name, attributes)
-        _edit_attributes(draft, type_, {name: None, **raws})
+        raw = type_.raw["attributes"][name]
+        inherited = {each: _inheriting(definition, raw) for each, definition in raws.items()}
+        _edit_attributes(draft, type_, {name: None, **inherited})
         after = configure_after(draft, before)
         keep_body(draft, type_, after.schema, type_.body)
         after = draft.configuration()
@@ -138,6 +140,21 @@ def _values(tree: Mapping[str, Any]) -> Document:
         except ValueError:
             found[key] = str(value)
     return found
+
+
+def _inheriting(raw: Any, old: Mapping[str, Any]) -> Any:
+    """Return `raw`, the definition of a new attribute, with `private` and `localized` of the definition `old`
+    unless `raw` contains them.
+    """
+    if not isinstance(raw, dict):
+        return raw
+    made = dict(raw)
+    if "private" in old:
+        made.setdefault("private", old["private"])
+    plugins, old_plugins = raw.get("pluginOptions") or {}, old.get("pluginOptions") or {}
+    if "i18n" in old_plugins and "i18n" not in plugins:
+        made["pluginOptions"] = {**plugins, "i18n": old_plugins["i18n"]}
+    return made
 
 
 def _edit_attributes(draft: Draft, type_: Type, attributes: Mapping[str, Any]) -> None:

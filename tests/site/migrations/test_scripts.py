@@ -7,7 +7,7 @@ import pytest
 
 from server.errors import ValidationError
 from tests.site.migrations.helpers import apply, files, lacking, migrate
-from tests.sites import STRING, collection, write
+from tests.sites import STRING, collection, translated, write
 
 SPLIT = """\
 ATTRIBUTES = {"first": {"type": "string"}, "last": {"type": "string"}}
@@ -57,6 +57,26 @@ def test_what_a_private_attribute_is_split_into_is_private(root: Path) -> None:
     found = json.loads(files(root)["content-types/author.json"])["attributes"]
     assert found == {"first": {**STRING, "private": True}, "last": {**STRING, "private": False}}
     assert step.notes == ("api::author.author.first becomes private, because name is private",)
+
+
+def test_the_new_attributes_are_localized_and_private_like_the_old_one(tmp_path: Path) -> None:
+    name = {**translated(STRING), "private": True}
+    write(
+        tmp_path,
+        {
+            "site.yaml": "locales: {available: [en, fr]}\n",
+            **collection("author", {"name": name, "age": {"type": "integer"}}, localized=True),
+            "content/authors/a.yaml": "name: Ann Lee\n",
+            "content/authors/a.fr.yaml": "name: Anne Lis\n",
+        },
+    )
+    shared = '{"type": "string", "private": False, "pluginOptions": {"i18n": {"localized": False}}}'
+    code = SPLIT.replace('"last": {"type": "string"}', f'"last": {shared}')
+    migrate(tmp_path, "split", attribute="author.name", file="n.py", code=code)
+    attributes = json.loads(files(tmp_path)["content-types/author.json"])["attributes"]
+    assert attributes["first"] == name
+    assert attributes["last"]["private"] is False
+    assert attributes["last"]["pluginOptions"] == {"i18n": {"localized": False}}
 
 
 def test_a_script_changes_documents_and_is_kept(root: Path) -> None:

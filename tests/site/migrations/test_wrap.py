@@ -27,7 +27,7 @@ WRAPPED = """\
 title: A
 # for search engines
 seo:
-  metaTitle: M
+  metaTitle: 'M'
   metaText: |
     one
     two
@@ -76,7 +76,7 @@ def test_attributes_are_put_into_a_new_component(root: Path) -> None:
     migrate(root, "wrap", type="page", attributes=["metaTitle", "metaText"], component="shared.seo")
     assert text(root, "content/pages/a.md") == WRAPPED
     assert text(root, "content/pages/a.fr.draft.yaml") == (
-        "title: B # t\nlink: {url: u, label: l}\nseo:\n  metaText: x\n"
+        "title: B # t\nseo:\n  metaText: x\nlink: {url: u, label: l}\n"
     )
     assert text(root, "content/pages/c.json") == FILES["content/pages/c.json"]
     made = attributes(root, "content-types/components/shared/seo.json")
@@ -85,13 +85,30 @@ def test_attributes_are_put_into_a_new_component(root: Path) -> None:
     assert not open_site(root, Mode.READ).site.problems
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_wrapped_keys_keep_their_place_and_text(root: Path, newline: str) -> None:
+    before = (
+        "# top\nmetaTitle: \"M\"   # title\nmetaText: >-\n  one\n\n  two\n# order\norder: 1\n\ntitle: 'T'\n"
+    )
+    wrapped = (
+        '# top\nseo:\n  metaTitle: "M"   # title\n  metaText: >-\n    one\n\n    two\n'
+        "# order\norder: 1\n\ntitle: 'T'\n"
+    )
+    path = root / "content/pages/b.yaml"
+    path.write_bytes(before.replace("\n", newline).encode())
+    migrate(root, "wrap", type="page", attributes=["metaTitle", "metaText"], component="shared.seo")
+    assert path.read_bytes().decode() == wrapped.replace("\n", newline)
+    migrate(root, "unwrap", attribute="page.seo")
+    assert path.read_bytes().decode() == before.replace("\n", newline)
+
+
 def test_unwrap_undoes_wrap(root: Path) -> None:
     migrate(root, "wrap", type="page", attributes=["metaTitle", "metaText"], component="shared.seo")
     migrate(root, "unwrap", attribute="page.seo")
     expected = json.loads(str(FILES["content-types/page.json"]))["attributes"]
     assert attributes(root) == expected
     assert text(root, "content/pages/a.fr.draft.yaml") == (
-        "title: B # t\nlink: {url: u, label: l}\nmetaText: x\n"
+        "title: B # t\nmetaText: x\nlink: {url: u, label: l}\n"
     )
 
 
