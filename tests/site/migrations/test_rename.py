@@ -296,5 +296,5 @@ def test_check_names_documents_that_lack_migrations(root: Path) -> None:
     write(root, {"migrations/0003-x.yaml": "operation: renam\n"})
     found = survey(root, lambda: open_site(root, Mode.READ).site)
     assert [str(problem) for problem in found.problems if problem.rule == "migration"] == [
-        'migrations/0003-x.yaml:1:12: unknown operation "renam". Did you mean "rename"? Correct the file.'
+        'migrations/0003-x.yaml:1:12: unknown operation "renam". Did you mean "rename"?'
     ]
