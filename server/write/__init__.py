@@ -1,1 +1,1 @@
-"""Changes to documents: works out the new contents of the files that store them."""
+"""Changes to documents: computation of the new contents of the files that store the documents."""

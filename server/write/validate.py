@@ -325,9 +325,10 @@ class Validator:
     def _find_component(
         self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
     ) -> Component | None:
-        """Return the component in `held` that has the `id` in `tree`, or None if the component is new.
+        """Return the component in `held` whose id is the `id` given in `tree`, or None if the component is new.
 
-        Raises ApplicationError if the id is unknown and the caller is allowed to read the current version.
+        Raises ApplicationError if the id is unknown, unless the caller is not allowed to read the current
+        version: an error would reveal the ids.
         """
         number = tree.get("id")
         if number is None or held is None or self.in_private:

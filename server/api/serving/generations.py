@@ -203,7 +203,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap ended processes. Return the exit status if the first generation failed to start."""
+        """Reap exited processes. If the first generation failed to start, return its exit status."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:

@@ -16,7 +16,8 @@ class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
     - `pure`: whether it has no other subfolders.
-    - `translated`: whether it also contains the same files directly, in the default locale.
+    - `translated`: whether the files in these subfolders also exist directly in the folder, in the default
+      locale.
     """
 
     folder: str
