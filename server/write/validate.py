@@ -325,7 +325,7 @@ class Validator:
     def _find_component(
         self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
     ) -> Component | None:
-        """Return the component in `held` whose id is the `id` given in `tree`, or None if the component is new.
+        """Return the component in `held` whose id is the `id` in `tree`, or None if it is new.
 
         Raises ApplicationError if the id is unknown, unless the caller is not allowed to read the current
         version: an error would reveal the ids.
