@@ -414,7 +414,7 @@ TROUBLES = {
     ),
     "gc": Trouble("`git gc` is running", collecting, answers=(COMMIT, PENDING)),
     "full": Trouble(
-        "no disk space for `.git` (but for the content)",
+        "no disk space for `.git`, but enough for the content",
         full,
         answers=WAITS,
         log="free space on the disk",

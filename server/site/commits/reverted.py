@@ -68,9 +68,11 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
         content, basis = unseen[path].content, unseen[path].basis
         # A version that is in no commit was staged by a person, who may have edited the file after the write.
         is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
-        if is_earlier and (
-            committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
-        ):
+        try:
+            newer = committed_by_others(repository, path, content, basis, head) if is_earlier else None
+        except FileNotFoundError:  # another process has just committed the write and deleted its copy
+            continue
+        if newer is ByOthers.NOTHING_NEWER:
             writes.append(_write(root, path, content))
     return writes
 
