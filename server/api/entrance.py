@@ -244,11 +244,11 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _current(self, environ: Environ) -> State:
-        """Return the current state. Raises NeedsThreadPool if changed files must be read first and this
-        thread must not block.
-        """
-        if IN_PLACE in environ and self.site.has_unread_writes:
-            raise NeedsThreadPool(costly=False)
+        """Return the current state. Raises NeedsThreadPool if files must be read first."""
+        if self.site.has_unread_writes:
+            if IN_PLACE in environ:
+                raise NeedsThreadPool(costly=False)
+            self.site.refresh(())
         return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:

@@ -101,6 +101,11 @@ def read_anew(contents: Contents, configuration: Configuration) -> Anew:
     return Anew(read, packed)
 
 
+def read_anew_if_needed(contents: Contents) -> Anew | None:
+    configuration = read_new_configuration(contents)
+    return read_anew(contents, configuration) if configuration else None
+
+
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
@@ -170,9 +175,7 @@ def rescan_written(
         return replace(record, writes=writes)
     if joined or (small and any(map(is_configuration, paths))):
         try:
-            configuration = read_new_configuration(contents) if small else None
-            anew = read_anew(contents, configuration) if configuration else None
-            found = rescan_all(contents, None, writes, anew)
+            found = rescan_all(contents, None, writes, read_anew_if_needed(contents) if small else None)
         except SchemaPending:
             if joined:  # a merge becomes visible all at once
                 return Record(folders=contents.folders, links=contents.links, writes=contents.writes)

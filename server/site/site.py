@@ -41,6 +41,7 @@ from server.site.rescan import (
     Anew,
     SchemaPending,
     read_anew,
+    read_anew_if_needed,
     read_new_configuration,
     rescan_all,
     rescan_paths,
@@ -469,29 +470,26 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """While the server that this one replaces is still running, immediately serve each write that it
-        makes.
+        """Compare the number of writes with that of the server that this one replaces, until it has ended.
 
-        The two servers share no change log, so `current` compares the number of writes.
+        The two servers share no change log.
         """
         self._is_predecessor_running = is_running
 
     @property
     def has_unread_writes(self) -> bool:
-        """Whether the server that this one replaces has written files that `current` must read first."""
-        return self._is_predecessor_running is not None and self._journal.lock.number != self._contents.writes
+        """Whether the server that this one replaces has made writes that need a `refresh`."""
+        if self._is_predecessor_running is None:
+            return False
+        is_running = self._is_predecessor_running()
+        if self._journal.lock.number != self._contents.writes:
+            return True
+        if not is_running:
+            self._is_predecessor_running = None
+        return False
 
     def current(self) -> State:
-        """Return the current state, including all writes to which any process has responded.
-
-        Raises BusyError if files must be read first but the write lock can't be acquired.
-        """
-        if self._is_predecessor_running:
-            is_running = self._is_predecessor_running()
-            if self.has_unread_writes:
-                self.refresh(())
-            if not is_running:
-                self._is_predecessor_running = None
+        """Return the current state, including all writes to which any process has responded."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -522,9 +520,7 @@ class Site:
         contents = self._contents
         record = None
         with suppress(SchemaPending):  # the next refresh applies the changes
-            configuration = read_new_configuration(contents)
-            anew = read_anew(contents, configuration) if configuration else None
-            record = rescan_all(contents, None, self._journal.lock.number, anew)
+            record = rescan_all(contents, None, self._journal.lock.number, read_anew_if_needed(contents))
         if record is not None:
             log.warning(
                 "a change from another process can't be applied (%s); rereading the files instead", error

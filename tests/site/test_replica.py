@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from server.site.record import Record, decode, encode
-from server.site.rescan import read_anew, read_new_configuration, rescan_all
+from server.site.rescan import read_anew_if_needed, rescan_all
 from server.site.site import Site
 from server.storage.parse_cache import CachedEntry, pack_in_blocks
 from tests.git import commit_all, git
@@ -90,9 +90,7 @@ CHANGES = [
 
 def rescan(site: Site) -> Record | None:
     contents = site._contents
-    configuration = read_new_configuration(contents)
-    anew = read_anew(contents, configuration) if configuration else None
-    return rescan_all(contents, None, contents.writes, anew)
+    return rescan_all(contents, None, contents.writes, read_anew_if_needed(contents))
 
 
 @pytest.mark.parametrize("change", CHANGES)

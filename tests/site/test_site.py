@@ -383,8 +383,9 @@ def test_writes_of_a_server_that_is_replaced_are_visible_at_once(make_site: Make
     for title in ("Three", "Four"):
         write_to(old, save, title)
         assert new.has_unread_writes
-        new.current()
+        new.refresh(())
         assert titles(new)["one"] == title
         is_running = False  # The last writes are read after it has ended.
+    assert not new.has_unread_writes
     write_to(old, save, "Five")
     assert not new.has_unread_writes
