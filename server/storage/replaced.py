@@ -2,9 +2,11 @@
 .bifolio/replaced/, because another program may still save an edit to a replaced file.
 """
 
+import filecmp
 import logging
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
@@ -51,11 +53,10 @@ class ReplacedFiles:
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # The edit is restored even if the disk is full.
-            data = file.read_bytes()
+            step = Step(path, f"{name}.edit", link_mark(file), None)
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            step = Step(path, f"{name}.edit", None, None, digest_of(data).hex())
             write_intent(self.folder / f"{name}{_RESTORED_SUFFIX}", [step], synced=False)
-            (self.folder / step.aside).write_bytes(data)
+            shutil.copyfile(file, self.folder / step.aside)
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def names(self) -> set[str]:
@@ -93,14 +94,11 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def _release_copy(self, step: Step) -> bool:
-        copy = self.folder / step.aside
-        with suppress(OSError):
-            current = (self.journal.parent.parent / step.target).read_bytes()
-            if digest_of(current).hex() == step.before_digest:
-                copy.unlink(missing_ok=True)
-                return True
-        if copy.exists():
+        copy, mark = self.folder / step.aside, link_mark(self.folder / step.aside)
+        is_whole = mark is not None and step.before is not None and mark[1] == step.before[1]
+        if is_whole and not _has_same_bytes(copy, self.journal.parent.parent / step.target):
             self.put_aside(copy, step.target)
+        copy.unlink(missing_ok=True)
         return True
 
     def put_aside(self, file: Path, path: str) -> None:
@@ -146,6 +144,13 @@ def put_aside(state: Path, file: Path, path: str) -> Path:
     finally:
         os.close(descriptor)
     return Path(STATE_FOLDER, aside.relative_to(state))
+
+
+def _has_same_bytes(file: Path, other: Path) -> bool:
+    try:
+        return filecmp.cmp(file, other, shallow=False)
+    except OSError:
+        return False
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
