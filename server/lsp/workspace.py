@@ -202,7 +202,7 @@ class Workspace:
         mark, texts = configuration_mark(self.root), self._configuration_texts()
         if isinstance(error, SetupError):
             self.survey = self._configuration = configuration_problems(self.root, texts)
-            self._publish_all({})
+            self._publish_all()
         else:
             log.warning("%s can't be read: %s", self.root, error)
         opened = self.opened
@@ -319,13 +319,11 @@ class Workspace:
             found = self._with_configuration(found)
         self._duration_s = time.perf_counter() - began
         gc.collect(1)  # Automatic collections are off. Nearly all objects of a check are free already.
-        if self.opened is not opened:  # Another check is due.
-            self.survey = found
-            return
         self.survey = found
-        self._publish_all(opened)
+        if self.opened is opened:  # Otherwise, another check is due.
+            self._publish_all()
 
-    def _publish_all(self, opened: Mapping[str, OpenText]) -> None:
+    def _publish_all(self) -> None:
         by_path: dict[str, list[Problem]] = {path: [] for path in (*self.opened, *self._published)}
         for problem in self.survey.problems:
             if problem.path in by_path or len(by_path) < MAX_FILES_WITH_DIAGNOSTICS:
