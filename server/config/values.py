@@ -125,8 +125,8 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept. Return a maximum age and a maximum number of events, of which one is
-    None.
+    """Read how long events are kept. Return a maximum age or a maximum number of events. The other
+    value is None.
     """
     written = file.get(*at)
     if is_null(written):
