@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from server.service.opening import Mode, open_site
+from server.site.check.readings import Readings
 from server.site.check.survey import Survey, survey
 from server.site.check.unsaved import Basis, decoded, problems_in_text, survey_unsaved
 from server.site.site import Site
@@ -37,20 +38,19 @@ def compare_edits(
 
     In large sites, the time limit for suggestions can make the fixes differ: pass `with_fixes=False`.
     """
-    chance = random.Random(seed)
+    chance, readings = random.Random(seed), Readings()
     site, texts = open_site(open_root, Mode.READ).site, dict[str, str]()
-    paths = sorted(path for path in Basis.of(site).entries if Path(path).suffix in EDITED)
+    basis = Basis.of(site)
+    paths = sorted(path for path in basis.entries if Path(path).suffix in EDITED)
     edited = chance.sample(paths, min(4, len(paths)))
     for _ in range(steps):
         path = chance.choice(edited)
         text = edit(chance, texts.get(path) or decoded((open_root / path).read_bytes()))
         texts[path] = text
         (saved_root / path).write_bytes(text.encode())
-        found, wanted = (
-            unsaved(site, texts, with_fixes=with_fixes),
-            saved(saved_root, with_fixes=with_fixes),
-        )
+        overlay = basis.with_texts(texts)
+        shown = survey_unsaved(overlay, readings)
+        found, wanted = _shown(shown, with_fixes=with_fixes), saved(saved_root, with_fixes=with_fixes)
         assert found == wanted, (path, set(found) ^ set(wanted))
-        overlay = Basis.of(site).with_texts(texts)
-        told = {(p.path, p.line, p.rule) for p in survey_unsaved(overlay).problems}
+        told = {(p.path, p.line, p.rule) for p in shown.problems}
         assert {(p.path, p.line, p.rule) for p in problems_in_text(overlay, path)} <= told
