@@ -15,9 +15,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache with a limit on its total size in bytes. `size(key, value)` estimates the size of
-    an item.
-    """
+    """Thread-safe LRU cache, limited by the total size of its entries in bytes."""
 
     # A value larger than the limit is not stored.
 
@@ -40,7 +38,6 @@ class Cache(Generic[K, V]):
             return kept[1]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value, then evict the least recently used values until the cache is within its limit."""
         size = self._size(key, value)
         with self._lock:
             self._drop(key)
@@ -74,7 +71,7 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Estimate the size in bytes of a cache key that consists of strings, numbers and nested tuples."""
+    """Return the estimated size of a cache key in bytes, including nested tuples."""
     # The elements of a set are not counted, because it is a set of permissions that many keys share.
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -92,9 +89,7 @@ NETWORK_BITS = 64
 # If there is a rate limit, the cache saves 3.7 of the 56 µs that a read through a proxy takes.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the /64 network of an IPv6 address. IPv4 addresses and strings that are not addresses are
-    returned unchanged.
-    """
+    """Return the /64 network of an IPv6 address, and any other string unchanged."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -115,7 +110,7 @@ def work_for(address: str) -> None:
 
 
 def current_client() -> str:
-    """Return the network of the client whose request this thread is handling, or "" outside a request."""
+    """Return the network of the current request's client, or "" outside a request."""
     return network_of(_thread.address)
 
 
@@ -169,7 +164,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Release the mutex. If requests are waiting, the next request acquires it."""
+        """Release the mutex, or pass it to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False
@@ -183,10 +178,7 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Make room for a request of `client` by rejecting the newest request of the busiest client, which
-        has the most waiting requests. Return False, without rejecting anything, if `client` would then have
-        more waiting requests than the busiest client.
-        """
+        """Reject the newest request of the busiest client. Return False if that would be unfair."""
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
             return False

@@ -130,7 +130,7 @@ class CommitError(BifolioError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Context manager: append a SetupError to `found` instead of raising it."""
+    """Context manager that appends a SetupError to `found` instead of raising it."""
     try:
         yield
     except SetupError as error:
@@ -139,7 +139,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Context manager: add the number of a batch operation to the details of any ApiError."""
+    """Context manager that adds the number of a batch operation to the details of any ApiError."""
     try:
         yield
     except ApiError as error:

@@ -14,8 +14,7 @@ MAX_ATTEMPTS = 5  # attempts to create the state folder while another process de
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's `.bifolio/` folder, creating it if necessary. The folder is private, and git ignores
-    it.
+    """Return a site's private `.bifolio/` folder, creating it if necessary.
 
     Raises OSError if the folder can't be created or is a symbolic link.
     """
@@ -39,7 +38,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Remove all group and other permissions from a file or folder that this process owns."""
+    """Remove group and other permissions from a file or folder, if this process owns it."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):
@@ -59,7 +58,7 @@ def folder_in_state(root: Path, name: str) -> Path:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the folder for caches, or None if it can't be created."""
+    """Return None if the folder can't be created."""
     try:
         return folder_in_state(root, "cache")
     except OSError:

@@ -1,4 +1,4 @@
-"""The Flask app, which handles all operations except content reads and health checks."""
+"""Flask app for all requests except content reads and liveness checks."""
 
 from collections.abc import Callable
 from functools import partial
@@ -64,9 +64,6 @@ _KEPT_HEADERS = ("Content-Range", "Retry-After")
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """Create the Flask app for a loaded site, with a route for each operation that `entrance` does not
-    handle.
-    """
     identities = Identities(site.folder, site.state.settings, accounts)
     past = PastStates(site)
     watched = Watched.alone(site.root, site.state.settings.accounts)
@@ -78,7 +75,7 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that passes a request to Flask. It raises any error that the Flask handler raises."""
+    """Return a function that passes requests to a new Flask app."""
     return partial(_handle, _make(site, identities, past, watched))
 
 
@@ -155,7 +152,6 @@ def _converter(pattern: str) -> type[BaseConverter]:
 
 
 def _answer_other_methods() -> Response | None:
-    """Respond to OPTIONS requests, and raise an error for any request that matches no operation."""
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
         # Break the reference cycle between the request and the error's traceback. Otherwise, the connection

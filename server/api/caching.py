@@ -33,9 +33,7 @@ CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for a single state of the site. It is cleared when it is used with a state whose content
-    differs.
-    """
+    """Cache that is cleared whenever the site's content changes."""
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
         # `most` and the sizes are in bytes.
@@ -47,9 +45,6 @@ class StateCache(Generic[K, V]):
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cache for `state`, after clearing it if the content has changed since the previous
-        call.
-        """
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -59,9 +54,7 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """A cached response. `users` is the version of the user index that was read to create the response, or
-    None if the index was not read.
-    """
+    """Cached response. `users` is the user index version that was used to create the response, if any."""
 
     answer: Representation
     users: int | None
@@ -78,9 +71,7 @@ def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswe
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return the key under which the response to a content read is cached. Actors with the same permissions
-    share cached responses.
-    """
+    """Return the cache key for a content read. Actors with equal permissions share the key."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()
@@ -127,7 +118,7 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
 
 def tag_of_file(file: IO[bytes]) -> str:
-    """Return the entity tag of an open file, without quotes. The tag is a hash of the file's content."""
+    """Return the entity tag of an open file: a hash of its content, without quotes."""
     seen = _look_up(file)
     tag = _known.get(seen)
     if tag is None:

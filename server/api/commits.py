@@ -29,9 +29,7 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Delays a request until the site serves the commit in the request's Bifolio-After header.
-    Thread-safe.
-    """
+    """Makes requests wait until the site serves the commit in their Bifolio-After header. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         self.site, self._ask = site, wake
@@ -41,11 +39,10 @@ class CommitWaiter:
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Wait for the commit in the request's Bifolio-After header, and return a state that includes it.
+        """Wait for the commit in the Bifolio-After header, and return a state that includes this commit.
 
-        Raises ValidationError if the header is invalid, BehindError if the wait is too long or too many
-        requests are waiting, NeedsThreadPool if the thread must not block, and ClientGone if the client
-        disconnects.
+        Raises ValidationError if the header is invalid, and BehindError if the commit does not arrive in
+        time.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -118,10 +115,10 @@ FILE_STATUSES = ("200", "206", "304")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """The past commit from which a request reads.
+    """Past commit that a request reads.
 
     - `lasting`: whether the request's URL will always refer to this commit
-    - `complete`: whether all resized variants (`formats`) of the commit's pictures exist
+    - `complete`: whether all resized versions of the commit's images exist
     """
 
     id: str
@@ -130,9 +127,7 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Return a response from a past commit with a header that marks it as immutable. Return it unchanged if
-    it is an error, must not be stored, or could change later.
-    """
+    """Mark a past commit's response as immutable, unless the response could still change."""
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
     if ("Cache-Control", NO_STORE) in shown.headers:

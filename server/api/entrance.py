@@ -1,4 +1,4 @@
-"""The WSGI app. It handles content reads itself, and passes all other requests to Flask."""
+"""WSGI app that handles content reads itself, and passes most other requests to Flask."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -98,7 +98,7 @@ COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
 
 
 class Entrance:
-    """The WSGI app. It handles content reads, and passes other requests to Flask (`server.api.app`)."""
+    """WSGI app that handles content reads itself, and passes most other requests to Flask."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Entrance:
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         """Handle a request.
 
-        Raises NeedsThreadPool if the current thread must not be blocked, and ClientGone if the client has
+        Raises NeedsThreadPool if the request must move to a thread pool, and ClientGone if the client has
         disconnected.
         """
         state = self.site.state
@@ -165,11 +165,9 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body, in bytes. It is SMALL_BODY_BYTES if the caller lacks
-        permission for the operation.
+        """Return the maximum size of a request's body. Callers without permission get SMALL_BODY_BYTES.
 
-        Raises UnauthorizedError if the credentials are invalid, and ForbiddenError if the request is not
-        allowed to use the studio's cookie.
+        Raises UnauthorizedError and ForbiddenError.
         """
         state = self.site.current()
         if self.past.held:
@@ -183,18 +181,14 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Return whether a request might have to wait a long time for another process. For example, uploads
-        wait while pictures are resized.
-        """
+        """Return whether a request might wait a long time for another process, as uploads do."""
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
             for o in WAITING_OPERATIONS
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Return whether a request might have to wait for the accounts database, because it is on a database
-        server.
-        """
+        """Return whether a request might have to wait for a remote accounts database."""
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
             return False
@@ -203,9 +197,7 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Apply the rate limit. Return whether the client is within the limit, and the rate limit headers for
-        the response.
-        """
+        """Return whether the rate limit allows the request, and the rate limit headers for the response."""
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
                 believe_proxies(environ, settings.api.trusted_proxies)
@@ -244,7 +236,6 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _current(self, environ: Environ) -> State:
-        """Return the current state. Raises NeedsThreadPool if files must be read first."""
         if self.site.has_unread_writes:
             if IN_PLACE in environ:
                 raise NeedsThreadPool(costly=False)
@@ -252,11 +243,7 @@ class Entrance:
         return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the past state selected by the parameter `at` or, without this parameter, the state that the
-        server serves.
-
-        Raises ForbiddenError, ValidationError and ConflictError, and NeedsThreadPool if loading would block.
-        """
+        """Return the state that the parameter `at` selects, or else the state that the server serves."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
@@ -294,7 +281,6 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """Return the commit id for `name`, a value of the parameter `at`. Raises ForbiddenError."""
         if actor.may("history", "read"):
             return self.past.resolve(name)
         commit = self.past.branch(name) if may_branch(actor, "find", schema) else ""
@@ -348,9 +334,7 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If the document was renamed and the actor is allowed to read it, add the document's new id to the
-        details of `error`.
-        """
+        """Add the new id of a renamed document to `error`, if the actor is allowed to read the document."""
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:
@@ -363,7 +347,6 @@ class Entrance:
 
 
 def _headers(environ: Environ, state: State) -> tuple[Header, ...]:
-    """Return the headers that the entrance adds to a response."""
     headers = cors_headers(state.settings.api.cors, environ.get("HTTP_ORIGIN", ""))
     if environ.get("wsgi.url_scheme") == "https":
         headers = (*headers, HSTS)

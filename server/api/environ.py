@@ -38,16 +38,15 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode a path segment of a WSGI environ, where each character stands for one byte of UTF-8."""
+    """Decode text from a WSGI environ, in which each character stands for one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """If a request comes from a trusted proxy, set the client's address and the URL scheme in `environ` to
-    those in the proxy's headers.
+    """Set the client's address and the URL scheme from the headers of a trusted proxy.
 
-    The address is the last one in X-Forwarded-For that does not belong to a trusted proxy, because clients
-    can forge any address before it.
+    The address is the last one in X-Forwarded-For that is not a trusted proxy's, because clients can forge
+    the earlier ones.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -65,7 +64,6 @@ def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
 
 
 def _without_port(hop: str) -> str:
-    """Remove the port from an address such as `192.0.2.1:4711` or `[2001:db8::1]:4711`."""
     found = _WITH_PORT.fullmatch(hop)
     return found[1] or found[2] if found else hop
 
@@ -78,15 +76,12 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host name or IP address is a loopback address."""
     found = _address(host)
     return host == "localhost" or (found is not None and found.is_loopback)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address. Return None if it is invalid. An IPv4 address that is embedded in an IPv6 address
-    is returned as IPv4.
-    """
+    """Return the IP address, with IPv4-mapped IPv6 converted to IPv4, or None if the text is invalid."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -95,9 +90,6 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format selected by the Strapi-Response-Format header or, without this header, by
-    the settings (spec.md 4.4, 9).
-    """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:
         return settings.api.format

@@ -1,4 +1,4 @@
-"""Error responses in JSON (docs/errors.md), and CORS headers."""
+"""JSON error responses (docs/errors.md), and CORS headers."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Convert an exception into a response. Unexpected exceptions are logged and get the status 500."""
+    """Convert an exception into a response. Unexpected exceptions are logged and result in status 500."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("a request failed with an unexpected error", exc_info=error)
@@ -34,7 +34,7 @@ def _headers(error: ApiError) -> tuple[Header, ...]:
 def envelope(
     status: int, name: str, message: str, details: Mapping[str, Any], headers: tuple[Header, ...] = ()
 ) -> Answer:
-    """Create an error response."""
+    """Return an error response with a JSON body."""
     shown = {key: _short(value) for key, value in details.items()}
     error = {"status": status, "name": name, "message": _short(message), "details": shown}
     body = {"data": None, "error": error}
@@ -65,11 +65,6 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for the Origin header of a request. `origins` is the setting `api.cors`.
-
-    With `*`, the headers are the same for all origins, so shared caches can store the responses, but browsers
-    don't send credentials.
-    """
     if "*" in origins:
         return _ANY_ORIGIN
     return (
@@ -78,14 +73,11 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the request headers that affect the CORS headers, for the Vary header."""
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers for a preflight request, or None for other requests and for origins that are
-    not allowed.
-    """
+    """Return the CORS headers of a preflight response, or None if the request is not an allowed preflight."""
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None

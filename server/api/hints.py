@@ -39,16 +39,14 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message only once, even if multiple workers log it, and at most `most` messages
-    in total.
-    """
+    """Log that writes each message once across all workers, up to `most` messages."""
 
     def __init__(self, most: int) -> None:
         # digests of the logged keys, in memory that forked processes share
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a warning, unless a warning with the same key has been logged before or the log is full."""
+        """Log a warning, unless its key has been logged before or the log is full."""
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
             found = self._logged[at : at + _HASH_BYTES]
@@ -69,16 +67,14 @@ class Hints:
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """If a setting or a missing permission caused the error, log a hint that names the setting or the
-        permission.
-        """
+        """Log a hint if a setting or a missing permission caused the error."""
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log a hint for each unknown query parameter in `names`. Unknown parameters are ignored."""
+        """Log a hint for each unknown query parameter in `names`."""
         for name in names:
             # If a client percent-encodes `=`, the name also contains the value, which may be secret.
             name = name.partition("=")[0]

@@ -1,4 +1,4 @@
-"""Identification of the actor who sends a request: an API token, a user, the owner, or the public."""
+"""Identification of a request's sender: an API token, a user, the owner or the public."""
 
 import logging
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class _Opened:
 
 
 class Identities:
-    """The site's API tokens, users and sessions. The accounts database is opened when it is first needed.
+    """API tokens, users and sessions of a site. The accounts database is opened on first use.
 
     Thread-safe, but not usable after a fork.
     """
@@ -62,7 +62,7 @@ class Identities:
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """Return the index that contains users as documents. Raises UnavailableError."""
+        """Raises UnavailableError if the accounts database can't be opened."""
         return self._current().user_index
 
     @property
@@ -71,23 +71,18 @@ class Identities:
 
     @property
     def are_read_only(self) -> bool:
-        """Return whether the accounts database has rejected a write because it is read-only."""
+        """Return whether the accounts database has rejected a write because the database is read-only."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove the account with this cache key from the cache or, if `key` is "", mark all cached accounts
-        as outdated.
-        """
+        """Invalidate the cached account with this key, or all cached accounts if `key` is empty."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the services for the accounts, opening or reopening the database if necessary. Raises
-        UnavailableError.
-        """
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
@@ -109,9 +104,7 @@ class Identities:
             return opened
 
     def _note_failure(self, reason: str) -> None:
-        """Log why the database file can't be opened or, if `reason` is "", that the database is available
-        again. The same message is not logged twice in a row.
-        """
+        """Log why the database can't be opened or, if `reason` is empty, that it is available again."""
         if reason and reason != self._failure:
             log.error("%s", reason)
         elif self._failure and not reason:
@@ -119,9 +112,6 @@ class Identities:
         self._failure = reason
 
     def _open(self) -> "_Opened":
-        """Return the services for the accounts, opening or reopening the database if necessary. Raises
-        SetupError.
-        """
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:
@@ -145,9 +135,7 @@ class Identities:
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the name and email address to use as the author of an actor's commits. The caller replaces
-        an empty value with the one in `git.committer`.
-        """
+        """Return the author name and email of an actor's commits. Empty values mean `git.committer`."""
         if actor is OWNER:
             return "", ""
         user = self.users.known(actor.user_id) if actor.user_id is not None else None
@@ -158,8 +146,8 @@ class Identities:
     ) -> Actor:
         """Return the actor that an Authorization header identifies, or the public if there is no token.
 
-        If `ended` is set, tokens of sessions that were ended by a password change are accepted, too. Raises
-        UnauthorizedError if the token is invalid, and NeedsThreadPool instead of waiting if `waits` is False.
+        `ended` also accepts tokens of sessions that a password change ended. Raises UnauthorizedError if the
+        token is invalid, and NeedsThreadPool if the call would block but `waits` is False.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()

@@ -1,4 +1,4 @@
-"""Values that are created only when they are used for the first time."""
+"""Values that are created on first use."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -8,9 +8,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that is created by the first call. If creating the value fails, the next call tries again.
-    Thread-safe.
-    """
+    """Value created on the first call. If creation fails, the next call tries again. Thread-safe."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make, self._lock = make, RLock()

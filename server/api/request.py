@@ -1,4 +1,4 @@
-"""Helpers for Flask handlers, which read requests and create JSON responses."""
+"""Helpers for Flask handlers: reading requests, and creating JSON responses."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -52,7 +52,7 @@ def budget_of(request: Request) -> Budget:
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Parse a request's query string. Raises ValidationError."""
+    """Raises ValidationError if the query string is invalid."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
@@ -63,14 +63,14 @@ def prefers(request: Request, name: str) -> bool:
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the operation that a request was routed to. Raises KeyError if there is none."""
+    """Raises KeyError if the request was not routed to an operation."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
     """Return the HTTP methods that a request's path supports, for the `Allow` header.
 
-    Unknown paths below /api support OPTIONS; for any other unknown path, raises NotFoundError.
+    Raises NotFoundError for unknown paths outside /api.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -88,10 +88,9 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a request's body as JSON or as a form with names such as `data[title]`. Returns None if the body
-    is empty or has another media type.
+    """Parse a request's body as JSON or a form. Returns None if the body is empty or has another media type.
 
-    Raises PayloadTooLargeError if the body is too large, and ValidationError if it is invalid.
+    Raises PayloadTooLargeError and ValidationError.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -126,7 +125,7 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """Create a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
+    """Raises LimitError if the JSON exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
@@ -144,15 +143,12 @@ def identities_of(request: Request) -> Identities:
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request (see `Identities.identify`)."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. Raises ForbiddenError if the actor lacks permission for the
-    action.
-    """
+    """Return the request's actor. Raises ForbiddenError if the actor lacks permission for the action."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
@@ -160,7 +156,6 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the caller of a request. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
     identities = identities_of(request)
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)

@@ -1,4 +1,4 @@
-"""Encodes and sends HTTP responses: compression, common headers, entity tags and 304 responses."""
+"""Encoding of HTTP responses: compression, common headers, entity tags and status 304."""
 
 import gzip
 import re
@@ -54,10 +54,9 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
-    """A response before it is encoded for a client. `body` can be an iterable of parts, which are not
-    compressed.
+    """Response before it is encoded for a client. A body in parts is not compressed.
 
-    If `etag` is "", it is computed from the body. If `cache_control` is "", a default is used. `vary`
+    An empty `etag` is computed from the body, and an empty `cache_control` stands for a default. `vary`
     contains names of request headers.
     """
 
@@ -71,9 +70,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that has been encoded for one client. The body may be empty if only the headers are
-    needed.
-    """
+    """Response that has been encoded for a client. The body can be empty if only the headers are needed."""
 
     status: str
     headers: tuple[Header, ...]
@@ -86,7 +83,7 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
-    """Encode a response for a client. Responses to successful reads get an entity tag.
+    """Encode a response for a client, with an entity tag for successful reads.
 
     Raises BusyError or NeedsThreadPool if a large body can't be compressed now.
     """
@@ -111,9 +108,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or the status 304 without a body if the client already has the response in its
-    cache.
-    """
+    """Send a response, or status 304 if the client has cached the response."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -131,7 +126,7 @@ def encoding_for(environ: Environ) -> str:
 
 
 def in_brotli(body: bytes, quality: int) -> bytes:
-    """Compress a body with brotli. The quality is from 0 (fastest) to 11 (smallest)."""
+    """Compress a body with brotli, at a quality from 0 (fastest) to 11 (smallest)."""
     return bytes(brotli.compress(body, quality=quality))
 
 
@@ -144,9 +139,7 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Return whether an If-None-Match header contains an entity tag, with or without an encoding suffix
-    (`"abc-br"`).
-    """
+    """Return whether an If-None-Match header contains an entity tag, ignoring suffixes such as `-br`."""
     if known.strip() == "*":
         return True
     # A string search is correct, because the tag includes its quotes. Splitting a long list would take 10 ms.
@@ -166,10 +159,9 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
-    """Return the encoding for a body of this size, or "" to send it uncompressed.
+    """Return the encoding, or "" if the body should not be compressed.
 
-    After a write, large bodies are not compressed, because compression could fail even though the change has
-    been saved.
+    Large responses to writes are not compressed, because an error would hide that the write succeeded.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 

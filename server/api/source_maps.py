@@ -1,5 +1,4 @@
-"""Source maps: invisible characters after each string in a response, which tell a preview where the string is
-stored.
+"""Source maps: invisible characters that tell a preview where each string in a response is stored.
 
 The encoding is that of `@vercel/stega`: four zero-width characters represent one character of JSON.
 """
@@ -27,7 +26,7 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a string as invisible characters (a mark). Empty values are omitted."""
+    """Encode a string's origin as invisible characters (a mark). Empty values are omitted."""
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
 
@@ -57,9 +56,7 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document, and a path in the document. `names` is the path without list
-    indices.
-    """
+    """Origin of a string: a document and a path in it. `names` is the path without list indices."""
 
     document_id: str
     locale: str
@@ -82,9 +79,7 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add a mark to each string in the JSON response to a content read. Raises LimitError if the response
-    becomes too large.
-    """
+    """Add source marks to the strings in a JSON response. Raises LimitError if it becomes too large."""
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Long and fractional numbers are copied as text, because converting them could lose precision.
@@ -96,7 +91,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to the strings of a parsed response, in place."""
+    """Adds marks in place to the strings of a parsed response."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
@@ -133,9 +128,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the strings of media files, such as captions. The path in a mark does not contain the file's
-        index.
-        """
+        """Mark strings of media files, such as captions. The paths do not contain a file's index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -143,7 +136,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string of each block of rich text, and the alternative texts of images."""
+        """Mark the first string in each block or list item, and the alternative texts of images."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -162,7 +155,7 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of rich text. Return False if the node contains no string."""
+        """Mark the first string inside a node of rich text. Return False if there is none."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True

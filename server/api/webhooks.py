@@ -27,7 +27,7 @@ _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body that reports an event to a webhook, with the current version of the document or file.
+    """Return the body of a webhook request, with the current version of the document or file.
 
     If `drafts` is False, the content of drafts is omitted.
     """
@@ -54,8 +54,8 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the document that an event reports, fully populated if the limits allow that. For deleted
-    documents and hidden drafts, only the ids are rendered.
+    """Render the event's document, populated if the limits allow. Deleted documents and hidden drafts have
+    only ids.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -84,8 +84,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all media, components and relations of a type, except relations to
-    users.
+    """Return a selection that populates all media, components and relations, except relations to users.
 
     `above` lists the enclosing types, so that recursive components are not populated endlessly.
     """

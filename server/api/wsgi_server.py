@@ -1,4 +1,4 @@
-"""The server: worker processes, each with an event loop and a few threads.
+"""Server: worker processes, each with an event loop and a few threads.
 
 One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
 """
@@ -68,7 +68,7 @@ SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Bind a socket, but do not listen yet. Raises SetupError if the port is not available."""
+    """Bind a socket without listening. Raises SetupError if the port is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -81,7 +81,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening. Raises SetupError if another server already listens on the port."""
+    """Raises SetupError if another server already listens on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -96,8 +96,7 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Check that the accounts database can be opened. Return a warning if users might be unable to sign in,
-    otherwise "".
+    """Return a warning if users might be unable to sign in, otherwise "".
 
     Raises SetupError if the server can't start.
     """
@@ -144,8 +143,7 @@ def serve(
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve a site until SIGTERM or until the next generation takes over. Then finish open requests and
-    return.
+    """Serve a site until SIGTERM or until the next generation takes over.
 
     Each worker of the first generation calls `ready`. After each change to the files, one process calls
     `report`.
@@ -220,7 +218,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """Create the hub that sends events to the event streams of one worker."""
+    """Create the hub that sends events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -247,7 +245,7 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Create the WSGI app. Flask handlers are imported when they are first needed."""
+    """Create the WSGI app. Flask handlers are imported on first use."""
     settings = site.state.settings
     identities = Identities(site.folder, settings, key=key)
     past, watched = past or PastStates(site), watched or Watched.alone(site.root, settings.accounts)

@@ -85,10 +85,7 @@ class Accounts:
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret string.
-
-        Raises SetupError if the name is taken.
-        """
+        """Create a token and return its secret string. Raises SetupError if the name is taken."""
         # The string can't be read again, because the database stores only its SHA-256 hash.
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
@@ -123,8 +120,8 @@ class Accounts:
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager: start a write transaction. Yields the connection, and a list to which the caller
-        appends the cache key of each changed account.
+        """Context manager for a write transaction. Yields the connection, and a list to which the caller adds
+        the cache keys of changed accounts.
         """
         changed: list[str] = []
         try:

@@ -18,7 +18,7 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The maximum numbers of attempts within `window_s` seconds, for each kind of limit."""
+    """Maximum number of attempts within `window_s` seconds, for each kind of limit."""
 
     pair: int
     account: int
@@ -42,9 +42,7 @@ class Attempts:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt. This must be called before the attempt is made. Return the keys under which it
-        was counted, or None if a limit has been reached.
-        """
+        """Count an attempt before it is made. Return its keys, or None if a limit has been reached."""
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._take(_Keys.of(self._kind, attempt))
@@ -62,7 +60,6 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        """Return how many seconds a client must wait after a rejected attempt."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _lock_rows(connection, keys)
@@ -70,8 +67,9 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Remove a successful attempt from the counts, and remember its network address and device. `taken`
-        is the result of `take`.
+        """Subtract a successful attempt from the counts, and remember its network address and device.
+
+        `taken` is the result of `take`.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -92,7 +90,7 @@ class Attempts:
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys under which an attempt can be counted, in the order in which to try them."""
+        """Yield the sets of keys under which an attempt can be counted, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
 
@@ -106,8 +104,10 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of the database rows for one attempt. `known` is for the pair of account and network address, and
-    `device` for the pair of account and device (or "" if the client sent no device id).
+    """Keys of the database rows for one attempt.
+
+    `known` is for the pair of account and network address. `device` is for the pair of account and device, or
+    "" if the client sent no device id.
     """
 
     pair: str

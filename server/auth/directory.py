@@ -18,8 +18,9 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The services for a site's accounts. `attempts` limits logins, and `mails` limits requests that send an
-    email.
+    """The services for a site's accounts.
+
+    `attempts` limits logins. `mails` limits requests that send an email.
     """
 
     accounts: Accounts
@@ -51,9 +52,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Return whether the signing key has changed since the accounts were last opened, and remember the
-    current key.
-    """
+    """Store the signing key's digest. Return whether it differs from the digest stored before."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -1,4 +1,4 @@
-"""Checks whether an actor is allowed to read drafts (spec.md 7.3)."""
+"""Permission checks for reading drafts (spec.md 7.3)."""
 
 from server.auth.permissions import Actor, may_find, require, require_source, subject_of
 from server.documents.path_rules import Claim
@@ -23,7 +23,6 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
 
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
-    """Return whether the actor is allowed to see a document's file, which may contain a draft."""
     # With `options.draftWhen`, only the content says whether a file is a draft, so `readDraft` is needed for
     # all of the type's files.
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
@@ -31,7 +30,7 @@ def may_see_file(actor: Actor, claim: Claim) -> bool:
 
 
 def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
+    """Raises ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

@@ -31,7 +31,7 @@ class CredentialCache:
     # (`anew`) before they reject a request.
 
     def __init__(self, watch: Watch | None) -> None:
-        """Create a cache. `watch` detects writes to the SQLite file; it is None for a database server."""
+        """`watch` detects writes to the SQLite file. It is None for a database server."""
         self._watch = watch
         # The cache saves 0.13 of the 0.17 ms that a repeated read with an API token takes.
         self._kept: Cache[str, _Kept] = Cache(MAX_BYTES, _size)
@@ -41,8 +41,7 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the value for a key from the cache or, if the key is not cached or `anew` is set, from
-        `read`.
+        """Return the cached value for a key, or the result of `read` if there is none or if `anew` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

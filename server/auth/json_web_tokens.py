@@ -14,7 +14,7 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """The JSON Web Tokens of one site."""
+    """Issuer and verifier of a site's JSON Web Tokens."""
 
     # The issuer is the site's id, so sites reject each other's tokens even if they share a key.
 
@@ -24,15 +24,11 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user that is not tied to a login. It is valid until it expires or all of the
-        user's sessions are ended.
-        """
+        """Return a token that belongs to no login. It is valid until it expires or all sessions end."""
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token made by `token`. Return the user id and the user's `sessions` number, or None if the
-        token is invalid.
-        """
+        """Return the user id and the `sessions` number that a token contains, or None if it is invalid."""
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -80,9 +76,7 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token, which must contain the `required` claims, and return all its claims. Raises
-        PyJWTError.
-        """
+        """Return the claims of a token. Raises PyJWTError if it is invalid or lacks `required` claims."""
         # Until its grace period ends, the previous key is accepted, too.
         try:
             return self._decode_with(self._key, token, required)

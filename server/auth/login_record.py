@@ -1,4 +1,4 @@
-"""The data classes for logins and login attempts."""
+"""Data classes for logins and login attempts."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored in login attempts, becau
 class Login:
     """A user's login. Renewals move `expires_at` forward, but not beyond `ends_at`.
 
-    - `turn` is the number of renewals.
-    - `sessions` is the user's `sessions` number at the time of the login.
+    - `turn`: the number of renewals.
+    - `sessions`: the user's `sessions` number at the time of the login.
     """
 
     id: str

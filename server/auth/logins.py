@@ -22,7 +22,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login. It expires after `idle` unless it is renewed, and after `longest` in any case."""
+        """Create a login that ends after `longest`, or after `idle` if it is not renewed."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -44,9 +44,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login. Return None if the login has ended, or if `turn` is outdated because the login was
-        already renewed.
-        """
+        """Renew a login. Return None if it has ended, or if `turn` shows that it was already renewed."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -61,8 +59,7 @@ class Logins:
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return an active login from the cache or the database, or None. If `anew` is set, the cache is not
-        used.
+        """Return an active login, or None. `anew` bypasses the cache.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

@@ -1,4 +1,4 @@
-"""Sends emails, or logs them if site.yaml configures no mail server."""
+"""Emails, which are logged if site.yaml configures no mail server."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of functions, each of which sends an email if necessary."""
+    """Background queue of functions that send email."""
 
     # Responses do not wait for the queue, so that response times don't reveal whether an email was sent.
 
@@ -28,7 +28,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Add a function to the queue. If the queue is full, discard the function and log an error."""
+        """Add a function to the queue. If the queue is full, log an error instead."""
         with self._lock:
             # The thread is started at first use, because threads do not survive a fork.
             if self._thread is None:

@@ -14,9 +14,7 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key for signing in as the owner. It is valid for KEY_TTL_S seconds. Raises
-    OSError.
-    """
+    """Create a one-time key that signs in as the owner. It is valid for KEY_TTL_S seconds. Raises OSError."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -27,7 +25,7 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a one-time key for the secret string of a new session, or return None if the key is not valid.
+    """Exchange a one-time key for a session's secret string. Return None if the key is not valid.
 
     Raises OSError if the session can't be stored.
     """

@@ -1,6 +1,4 @@
-"""The files of the owner's studio sessions and one-time keys: checks of their age, and the removal of expired
-files.
-"""
+"""Age and removal of the files that store the owner's studio sessions and one-time keys."""
 # This is a separate module so that the background job does not import the authentication libraries.
 
 import time

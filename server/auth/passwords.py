@@ -15,13 +15,13 @@ _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W
 
 
 def hash_password(text: str) -> str:
-    """Return the hash of a password. Raises BusyError if too many requests are waiting."""
+    """Raises BusyError if too many requests are waiting."""
     with _TURNS:
         return _HASHER.hash(text)
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Return whether a password matches a stored hash. Raises BusyError if too many requests are waiting."""
+    """Raises BusyError if too many requests are waiting."""
     try:
         with _TURNS:
             return _HASHER.verify(kept or _NOBODY, text) and kept is not None

@@ -20,8 +20,8 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS, REDIRECTS = "branch", "source", "probl
 class Actor:
     """The sender of a request, with permissions such as `article.find`.
 
-    - `everything`: whether the actor has all permissions
-    - `reading`: whether the actor has permission for all READ_ACTIONS
+    - `everything`: whether the actor has all permissions.
+    - `reading`: whether the actor has permission for all READ_ACTIONS.
     """
 
     name: str
@@ -63,9 +63,7 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 
 
 def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
-    """Return whether the actor is allowed to perform an action on a subject that is not a content type, such
-    as `branch`.
-    """
+    """Return whether the actor is allowed to perform an action on a subject that is not a content type."""
     # If a content type has the same name, permissions such as `branch.find` refer only to that content type.
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False

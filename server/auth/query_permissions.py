@@ -23,10 +23,10 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3). `own_draft` must
-    be set if the actor is reading a draft that it has just written.
+    """Restrict a query to the content that the actor is allowed to read (spec.md 4.5, 7.3).
 
-    Raises ForbiddenError, or the error for an unknown query key if a filter or sort is not allowed.
+    Set `own_draft` if the actor has just written the draft. Raises ForbiddenError, or KeyNameError if a
+    filter or sort key is not allowed.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
@@ -71,9 +71,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return a populated relation with only those types that the actor has permission to find, or None if
-    there are none.
-    """
+    """Remove the types that the actor is not allowed to find. Return None if none remain."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

@@ -45,8 +45,9 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Find a role by the value in a request body: an id, name or documentId, or an object such as
-    `{"connect": [{"id": 1}]}`. Return None if there is no such role.
+    """Return the role that a request body names, or None if there is no such role.
+
+    `key` is an id, a name, a documentId, or an object such as `{"connect": [{"id": 1}]}`.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

@@ -1,4 +1,4 @@
-"""The data class for users, and functions that validate and normalize user data."""
+"""Data class for users, and functions that validate and normalize user data."""
 
 import re
 import unicodedata
@@ -44,9 +44,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after a given version of the table, the total number of users, and the current
-    version.
-    """
+    """The users that changed after a version, the number of all users, and the current version."""
 
     users: list[User]
     count: int
@@ -54,8 +52,9 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a field's value violates, such as "must be a valid email", or "" if the value is
-    valid. `least` is the minimum length.
+    """Return the rule that a field's value violates, such as "must be a valid email", or "" if it is valid.
+
+    `least` is the minimum length.
     """
     # The maximum length is checked first, because the other checks are slow for long strings.
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
@@ -86,7 +85,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the JSON for a user, as in login responses."""
+    """Return a user as JSON, as in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,

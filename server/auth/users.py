@@ -1,4 +1,4 @@
-"""Users in the accounts database: their data, their passwords, and the codes that are emailed to them."""
+"""Users in the accounts database, with their passwords and the codes in emails."""
 # A user's JSON Web Tokens contain the user's `sessions` number. Incrementing this number invalidates older
 # tokens.
 
@@ -73,8 +73,9 @@ class Users:
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager: start a transaction that changes a user, and increment the version. For a new
-        user, `user_id` is None.
+        """Context manager for a transaction that changes the user, or adds one if `user_id` is None.
+
+        Increments the version of the users.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -90,7 +91,7 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users that changed after a version, or all users if the version is 0."""
+        """Return the users that changed after a version. Version 0 returns all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -106,7 +107,7 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return a user from the cache or the database, or None. If `anew` is set, the cache is not used.
+        """Return a user, or None. `anew` bypasses the cache.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
@@ -121,9 +122,7 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or email address, treating look-alike names as equal. Return None if there is
-        no such user.
-        """
+        """Return the user with this name or email address, or None. Look-alike names count as equal."""
         # If the identifier is one user's email address and another user's name, the email address wins.
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases of older releases, the names of two users may look alike. In that case, only the older
@@ -188,10 +187,10 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user. Return the changed user, or None if the user does not exist. Setting a
-        new password or blocking the user ends all of the user's sessions.
+        """Change columns of a user. Return the changed user, or None if the user does not exist.
 
-        Raises TakenError if another user has the name or email address.
+        Setting a password or blocking the user ends all of the user's sessions. Raises TakenError if another
+        user has the name or email address.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -219,9 +218,7 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address. Return None if there is no such user or the
-        password is wrong.
-        """
+        """Return the user with this name or email address if the password is right, otherwise None."""
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
@@ -245,17 +242,16 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Invalidate a code for resetting a password. Return the user that it belongs to, or None if the code
-        is not valid.
-        """
+        """Invalidate a code for resetting a password. Return its user, or None if the code is invalid."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Confirm the email address that a code was sent to. Return the user as stored before this change, or
-        None if the code is not valid.
+        """Confirm the email address that a code was sent to. Return None if the code is invalid.
+
+        The returned user is as stored before this change.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

@@ -1,4 +1,4 @@
-"""The messages that `bifolio serve` prints on the terminal."""
+"""Messages that `bifolio serve` prints on the terminal."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,8 +18,9 @@ MAX_SHOWN_PROBLEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The messages that a server prints on the terminal. With `quiet`, it prints only its URL and errors;
-    with `verbose`, every file and problem.
+    """The messages that a server prints on the terminal.
+
+    With `quiet`, only the URL and errors are printed. With `verbose`, every file and problem is printed.
     """
 
     # All workers print here. Each message is written with a single system call, so that messages never get
@@ -37,8 +38,10 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, its problems and its URL. `commit` (id, date, subject) is the past
-        commit that is served. `studio` is a URL that signs in to the studio, or "".
+        """Print the site's contents, problems and URL.
+
+        `commit` is the past commit that is served (id, date, subject). `studio` is a URL that signs in to the
+        studio, or "".
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:

@@ -113,7 +113,7 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Log the file changes that the event log does not contain yet, then open the log.
+        """Record all file changes in the event log, then open it.
 
         Raises SetupError, StorageError or BusyError.
         """
@@ -161,9 +161,7 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or a date, from the history or, if the site has no commits, from
-        the event log.
-        """
+        """Return the events since a commit or date, from the git history if there is one."""
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
         try:

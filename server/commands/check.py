@@ -123,7 +123,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for a check, and stores it in `opened`."""
+    """Callable that loads the site and stores it in `opened`."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -136,9 +136,7 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """Return the relative path of the site's folder with a slash at the end, or "" for the current folder. If
-    the site is outside the current folder, the path is absolute.
-    """
+    """Return the path of the site's folder with a slash at the end, or "" for the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
@@ -157,7 +155,7 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 
 
 def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix documents and report the fixes. Return the result of checking the site again."""
+    """Fix documents. Return the result of checking the site again."""
     if found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
@@ -174,7 +172,6 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    """Print the changes that `--fix` would make, as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))

@@ -1,4 +1,4 @@
-"""The table of commands, whose modules are imported only when needed."""
+"""Table of commands, whose modules are imported only when needed."""
 
 import gc
 import platform
@@ -77,9 +77,7 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS, and imports only the command that is
-    called.
-    """
+    """Click group that imports only the called command, and lists commands in the order of COMMANDS."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

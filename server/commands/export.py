@@ -74,9 +74,7 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Print the problems in unreadable files. If there are any such files, raise SetupError unless
-    `skip_broken` is set.
-    """
+    """Print errors in the site's files. Raises SetupError if there are any, unless `skip_broken` is set."""
     # Their documents would be missing from the export.
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:

@@ -76,7 +76,7 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Find the type and id of a document by its file path or by TYPE/ID. Raises SetupError."""
+        """Return the type and id of the document with this file path or TYPE/ID. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -100,7 +100,7 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Find the type, id and versions of a document, which may have been deleted. Raises SetupError."""
+        """Return the type, id and versions of a document, even of a deleted one. Raises SetupError."""
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -222,9 +222,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (as TYPE/ID) whose files differ between two commits. "" stands for the files on
-    disk.
-    """
+    """Return the documents (as TYPE/ID) that differ between two commits. "" means the files on disk."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

@@ -122,9 +122,7 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that a site already has content types for all documents. Raises SetupError if the folder is not
-    a site.
-    """
+    """Print that the site needs no new content types. Raises SetupError if the folder is not a site."""
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
@@ -139,9 +137,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return the files in a folder that belong to no content type, the API ids in use, and the number of
-    documents.
-    """
+    """Return the files without a content type, the API ids in use, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
@@ -173,7 +169,6 @@ def _projects(folder: Path, found: Scan) -> frozenset[str]:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Ask for the options that were not passed, and return all of them."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -188,9 +183,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write the files that don't exist yet, and report each file. With `dry_run`, only report what would be
-    written.
-    """
+    """Write the files that don't exist yet. With `dry_run`, only report what would be written."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():

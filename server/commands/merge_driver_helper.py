@@ -1,4 +1,4 @@
-"""Helper process of the merge driver: imports the driver once, and forks a process for each file.
+"""Helper process that imports the merge driver once, and forks a process for each file.
 
 It ends after IDLE_S seconds without a request.
 """
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Listen at the socket `path`, and merge each file that `server.tools.merge_driver.start` requests."""
+    """Merge files for the clients of the socket `path`, until none connects for `idle_s` seconds."""
     listener = _listen(path)
     if listener is None:
         return
@@ -40,9 +40,7 @@ def main(path: str, idle_s: float = IDLE_S) -> None:
 
 
 def _listen(path: str) -> socket.socket | None:
-    """Return a socket that listens at `path` and replaces the socket of any other helper, or None if it can't
-    be created.
-    """
+    """Return a socket that listens at `path`, or None if it can't be created."""
     listener = socket.socket(socket.AF_UNIX)
     prepared = f"{path}.{os.getpid()}"
     try:
@@ -58,9 +56,7 @@ def _listen(path: str) -> socket.socket | None:
 
 
 def _merge(connection: socket.socket) -> None:
-    """Merge the file that a client requests, and send the status. This runs in a forked process, which it
-    ends.
-    """
+    """Merge the requested file, send the status, and end this forked process."""
     status = None
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -80,7 +76,7 @@ def _merge(connection: socket.socket) -> None:
 
 
 def _read(connection: socket.socket) -> tuple[str, list[str], dict[str, str]]:
-    """Return the folder, the arguments and the environment of a request."""
+    """Read a request: the folder, the arguments and the environment."""
     connection.settimeout(READ_S)
     data = b""
     while chunk := connection.recv(_CHUNK_BYTES):

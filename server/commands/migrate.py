@@ -39,7 +39,7 @@ def migrate() -> None:
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator: add the options that all migrations have in common."""
+    """Decorator that adds the options of all migrations."""
     for option in reversed(
         (
             site_option,
@@ -57,7 +57,7 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator: print expected errors, and exit with status 1."""
+    """Decorator that prints expected errors and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:

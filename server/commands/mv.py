@@ -75,9 +75,7 @@ def _former_links(before: Audit, renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Return a file path relative to the site's folder. Paths outside the site, and strings that are not
-    paths, are returned unchanged.
-    """
+    """Make a path inside the site relative to the site's folder. Return any other text unchanged."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

@@ -100,7 +100,6 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index, and show a progress bar. A running server updates the index by itself."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -113,7 +112,6 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines for a search result: its location, its title, and matching passages."""
     # Many editors and terminals open `path:line`.
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
@@ -149,9 +147,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line that contains the most distinct search words, or 0 if no line
-    contains any.
-    """
+    """Return the number of the first line with the most distinct search words, or 0 if none has any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

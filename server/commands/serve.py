@@ -137,9 +137,7 @@ def serve_command(
 
 
 def _read_configuration(root: Path) -> Configuration:
-    """Read the configuration. Raises SetupError if the configuration is invalid, or requires an environment
-    variable or a Python package that is missing.
-    """
+    """Read the configuration. Raises SetupError if it is invalid, or a variable or package is missing."""
     check_site(root)
     configuration = first_configuration(root)
     check_environment(configuration.settings.webhooks, os.environ)
@@ -149,9 +147,7 @@ def _read_configuration(root: Path) -> Configuration:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a new listening socket or, if `takes_over` is set, the running server's socket. Raises
-    SetupError.
-    """
+    """Return a new listening socket or, with `takes_over`, the running server's. Raises SetupError."""
     # A server that has just started may not offer its socket yet.
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -194,9 +190,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers. Unless `commit` is "", it is opened read-only at that commit. Raises
-    SetupError.
-    """
+    """Open the site for the workers, read-only if `commit` is not "". Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -238,7 +232,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The report that a server is ready. If `opens` is set, the studio is then opened in a browser."""
+    """The report that a server is ready. `opens` tells whether to open the studio in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -254,9 +248,7 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start a process that waits to print the report. Return the function that must be called when a
-        worker is ready.
-        """
+        """Start the process that prints the report. Return the function to call when a worker is ready."""
         # If the port was taken over from another server, the function also stops that server.
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -270,9 +262,7 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return a URL that opens the studio and signs the user in, or "" if no such URL should be
-        offered.
-        """
+        """Return a URL that signs in to the studio, or "" if none should be offered."""
         # There is no URL if other machines can reach the server, if it serves a past commit, or if nobody
         # would see the URL.
         site = self.opened.site
@@ -286,7 +276,6 @@ class _Ready:
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    """Wait for a worker, then print the contents and problems of the site."""
     # This runs in a separate process, because reading documents copies memory pages, which are freed when the
     # process ends. It closes the listening socket, so that another server can use the port after this one.
     told.listener.close()

@@ -1,5 +1,6 @@
-"""`bifolio webhook`, which manages webhooks. Only `bifolio webhook test` sends a request itself; all other
-requests are sent by running servers.
+"""`bifolio webhook`, which manages webhooks.
+
+Running servers send all webhook requests except that of `bifolio webhook test`.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A site's settings: a dataclass for each section of site.yaml, with a field for each key."""
+"""Dataclasses for a site's settings: one for each section of site.yaml, with a field for each key."""
 # docs/settings.md is generated from KEYS.
 
 import re
@@ -21,14 +21,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """How responses nest documents: V5 directly, V4 in `data` and `attributes` (spec.md 4.4, 9)."""
+    """Response format: V5 is flat; V4 nests the fields of each document in `data` and `attributes`."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Where timestamps are stored: in the FILE, or only in GIT (as commit times)."""
+    """Source of a document's timestamps: its file, or the times of git commits."""
 
     FILE = "file"
     GIT = "git"
@@ -36,9 +36,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """How the documents of one content type are exported. `parameters` are query parameters as
-    nested values.
-    """
+    """Settings for exporting one content type. `parameters` are query parameters as nested values."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -54,7 +52,9 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The URL, with {placeholders}, of a page that previews documents."""
+    """Settings for previews: the URL of a page that shows a document, with placeholders such as
+    `{locale}`.
+    """
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
 
@@ -76,10 +76,10 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key in site.yaml, with the kind of its value and a description.
+    """A key in site.yaml: its type, description and default.
 
-    - `holds` is the kind of value: a key of `reader.READERS` or `reader.ENTRIES`.
-    - `otherwise` describes the default, if the default value is not self-explanatory.
+    - `holds` is the type: a key of `reader.READERS` or `reader.ENTRIES`.
+    - `otherwise` describes the default value, if that value is not self-explanatory.
     - `attributes` is the path of the field in `Settings`.
     """
 
@@ -118,7 +118,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """The default and the maximum number of documents on a page."""
+    """Default and maximum page size, in documents."""
 
     default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(
@@ -265,7 +265,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """Settings for commits of writes, and for synchronization with a git remote."""
+    """Settings for git: automatic commits and synchronization with a remote."""
 
     commit: timedelta | None = _setting(
         None,
@@ -316,7 +316,7 @@ class BranchSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Settings for media files: where they are stored, and limits for uploads."""
+    """Settings for media files: storage and upload limits."""
 
     store: str = _setting(
         "",
@@ -343,7 +343,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Settings for events: how long they are kept, and limits for event streams."""
+    """Settings for events: retention and limits for event streams."""
 
     bulk: int = _setting(
         1000,
@@ -506,7 +506,6 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Return whether `check.ignore` or `check.rules` suppresses a problem."""
         # Errors are never suppressed, except for errors from rules in schemas.
         if problem.severity != "warning" and problem.rule != CONTENT_RULE:
             return False

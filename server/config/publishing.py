@@ -1,4 +1,4 @@
-"""The sections `urls` and `feeds` of site.yaml (docs/feeds.md)."""
+"""Settings for public URLs and feeds: the sections `urls` and `feeds` of site.yaml (docs/feeds.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,9 +34,7 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """The public URL, with {placeholders}, of a type's documents in each locale. In `patterns`, the key
-    EVERY_LOCALE stands for all locales.
-    """
+    """URL patterns by locale for the public pages of one content type. EVERY_LOCALE matches all locales."""
 
     patterns: Mapping[str, str]
 
@@ -54,7 +52,7 @@ class PublicUrl:
 
 
 def read_public_url(file: ConfigFile, *at: str) -> PublicUrl:
-    """Read the public URL of a type's documents. Raises SetupError."""
+    """Raises SetupError if the URL is invalid."""
     if not isinstance(file.get(*at), dict):
         return PublicUrl({EVERY_LOCALE: _url(file, *at)})
     if at[-1] == MEDIA_URL:
@@ -123,11 +121,11 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """The settings of one feed.
+    """Settings of one feed.
 
     - `parameters` are the query parameters `filters` and `sort`, as nested values.
     - `item` maps ITEM_KEYS to attributes.
-    - `line` is the line in site.yaml where the feed is defined.
+    - `line` is the feed's line in site.yaml.
     """
 
     types: tuple[str, ...]
@@ -143,7 +141,7 @@ class Feed:
 
 
 def read_feed(file: ConfigFile, *at: str) -> Feed:
-    """Read the settings of one feed. Raises SetupError."""
+    """Read the settings of one feed. Raises SetupError if they are invalid."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a feed'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -218,7 +216,7 @@ REDIRECT_FILES: Mapping[str, str] = {
 
 
 def read_redirect_formats(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read the formats in which redirects are exported. Raises SetupError."""
+    """Read the list of export formats for redirects. Raises SetupError if it is invalid."""
     formats = values.text_or_texts(file, default, *at)
     written: dict[str, str] = {}
     for format_ in formats:
@@ -242,7 +240,7 @@ OddName = tuple[str, str, KeyPath]
 def odd_url_names(
     urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown content type, locale and placeholder in `urls`."""
+    """Yield an error for each unknown content type, locale or placeholder in `urls`."""
     for name, url in urls.items():
         if name == MEDIA_URL:
             continue
@@ -264,9 +262,7 @@ def odd_url_names(
 def odd_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown name in `feeds`, and for each type that is in a feed but has no public
-    URL.
-    """
+    """Yield an error for each unknown name in `feeds`, and for each type in a feed that has no public URL."""
     for name, feed in feeds.items():
         for locale in feed.locales:
             if locale not in (*locales, EVERY):

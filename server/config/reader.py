@@ -51,7 +51,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return a site's settings and all errors. Invalid values are replaced by their defaults."""
+    """Return a site's settings and all errors. Invalid values are replaced by defaults."""
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -72,7 +72,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key, with the keys that its section allows."""
+    """Yield the path of each unknown key, and the keys that are allowed in its section."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -83,7 +83,6 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
-    """Convert site.yaml to settings, and append errors to `wrong`."""
     for path in _SECTIONS:
         with noting(wrong):
             values.section(file, *path)
@@ -120,9 +119,7 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader for a value that must be the word `first` or the word `second`. The reader returns True
-    for `second`.
-    """
+    """Return a reader for a value that must be one of two words. The reader returns True for `second`."""
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -332,8 +329,8 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown names in `urls` and `feeds`, and about feeds of documents that the public
-    has no permission to find.
+    """Return warnings about unknown names in `urls` and `feeds`, and about feeds of types that are not
+    public.
     """
     locales = settings.locales.available
     found = [

@@ -1,4 +1,4 @@
-"""Readers for `export` and `preview`, and for the bucket in `media` and the remote in `git`."""
+"""Readers for settings of exports, previews, media buckets and git remotes."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """Read how one content type is exported. Raises SetupError."""
+    """Read the export settings of one content type. Raises SetupError if they are invalid."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -46,7 +46,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Read an additional request to export. Raises SetupError."""
+    """Read the settings of one additional request to export. Raises SetupError if they are invalid."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a query in export.queries'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -78,7 +78,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Read the preview settings for one content type. Raises SetupError."""
+    """Read the preview settings of one content type. Raises SetupError if they are invalid."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -103,7 +103,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield (message, fix, path of keys) for each unknown name in the section `preview`."""
+    """Yield (message, fix, key path) for each unknown name in the section `preview`."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -154,7 +154,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Read an HTTP URL without credentials or a query, and remove a trailing slash."""
+    """Read an HTTP URL and remove its trailing slash. Credentials and queries are not allowed."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -229,7 +229,7 @@ def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Read when writes are pushed: "before" or "after" the response, or "" for `off`."""
+    """Read the setting `git.push`: "before" (push before responding), "after" or "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

@@ -1,5 +1,5 @@
-"""Readers for individual values in site.yaml. They return the default if a value is missing, and raise
-SetupError if a value is invalid.
+"""Readers for single values in site.yaml. They return the default if the value is missing, and raise
+SetupError if it is invalid.
 """
 
 import re
@@ -26,7 +26,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the
 
 
 def read_duration(text: str) -> timedelta:
-    """Parse a positive duration such as `90m` or `30d`. Raises ValueError."""
+    """Raises ValueError unless the text is a positive duration such as `90m` or `30d`."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -47,7 +47,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Read a section as a mapping, which is empty if the section is missing."""
+    """Return {} if the section is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -86,7 +86,6 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Read a YAML string, number or boolean, or None."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -111,7 +110,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Read the delay before a write is committed, which is zero for `each` and None for `off`."""
+    """Read the delay before a write is committed: zero for `each`, the default for `off`."""
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -125,9 +124,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept. Return a maximum age or a maximum number of events. The other
-    value is None.
-    """
+    """Read how long events are kept: either a maximum age or a maximum number. The other value is None."""
     written = file.get(*at)
     if is_null(written):
         return default
@@ -159,9 +156,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Convert a YAML value to the nested values of a query string, in which numbers and booleans are
-    strings.
-    """
+    """Convert a YAML value to query parameters: numbers and booleans become strings."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -185,7 +180,7 @@ def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read `*` or a list of origins such as `https://example.org`."""
+    """Read `*`, or a list of origins such as `https://example.org`."""
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):

@@ -1,4 +1,4 @@
-"""Reader for the section `webhooks` of site.yaml (docs/webhooks.md)."""
+"""Webhook settings: the section `webhooks` of site.yaml (docs/webhooks.md)."""
 # The settings keep `env:NAME` instead of the variable's value, so logs and caches contain no secrets.
 
 import re
@@ -60,8 +60,8 @@ _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The settings of one webhook. If `events`, `types`, `locales` or `status` is empty, it does not restrict
-    which events are sent.
+    """Settings of one webhook. The fields `events`, `types`, `locales` and `status` are filters; empty ones
+    match every event.
     """
 
     # `lines` contains the line of each key in site.yaml.
@@ -83,7 +83,7 @@ class Webhook:
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
-    """Read the section `webhooks`. Raises SetupError."""
+    """Read all webhooks in site.yaml. Raises SetupError if one is invalid."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*at):
         webhook = _webhook(entry)
@@ -164,7 +164,6 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
 
 
 def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
-    """Return `value` if it is valid or has the form `env:NAME`. Raises SetupError."""
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
@@ -185,7 +184,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return why a webhook's URL is invalid, or "" if it is valid."""
+    """Return an error message if a webhook's URL is invalid, otherwise ""."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -205,7 +204,7 @@ def check_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return why a webhook's secret is invalid, or "" if it is valid."""
+    """Return an error message if a webhook's secret is invalid, otherwise ""."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -222,8 +221,9 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Return the webhook with each `env:NAME` replaced by the value of that environment variable. Raises
-    SetupError if a variable is missing or its value is invalid.
+    """Return the webhook with environment variables in place of each `env:NAME`.
+
+    Raises SetupError if a variable is missing or its value is invalid.
     """
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
@@ -261,7 +261,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a list of hosts, such as `127.0.0.1` and `build.internal`, in lower case."""
+    """Read a list of hosts such as `127.0.0.1` or `build.internal`. Return them in lower case."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:

@@ -1,4 +1,4 @@
-"""The location of a site's databases, as a URL in the setting `accounts`."""
+"""Helpers for the setting `accounts`, the URL of a site's databases."""
 
 import re
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ def is_postgres(url: str) -> bool:
 
 
 def file_of(url: str) -> Path:
-    """Return the path in a URL such as `sqlite:///path`. Raises ValueError."""
+    """Raises ValueError if this is not the URL of an SQLite file."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")

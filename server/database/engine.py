@@ -1,4 +1,4 @@
-"""Interface to a database, for SQLite and PostgreSQL. Statements use SQLite's syntax."""
+"""Database interface for SQLite and PostgreSQL. Statements use SQLite's syntax."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """Result of a statement: the rows that it found, or the number of rows that it changed."""
+    """Result of a statement: rows, or the number of changed rows."""
 
     @property
     def rowcount(self) -> int:
@@ -19,7 +19,7 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """A tuple for each column, which begins with the column's name."""
+        """One tuple per column. Its first item is the column's name."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None if there are no more rows."""
@@ -31,7 +31,7 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """An open transaction. Each `?` in a statement stands for one parameter."""
+    """An open transaction. Statements use `?` as the placeholder for a parameter."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Execute a statement."""
@@ -41,34 +41,30 @@ class Connection(Protocol):
 
 
 class Engine(Protocol):
-    """A database. Thread-safe; each process has its own connections."""
+    """Thread-safe access to a database. Each process has its own connections."""
 
     # If the database can't be used, transactions raise the error that `Tables.refuse` returns.
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database is known to reject writes, as a replica does. Never true for SQLite."""
+        """Whether the database rejects writes, as a replica does. Always False for SQLite."""
 
     def open(self) -> None:
-        """Connect, and create missing tables. Raises OSError and the driver's errors."""
+        """Connect and create missing tables. Raises OSError or an error of the database driver."""
 
     def is_current(self) -> bool:
-        """Return whether the opened file is still at its path. Always True for PostgreSQL."""
+        """Return whether the file on disk is still the file that was opened. Always True for PostgreSQL."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: start a transaction that can write, after waiting up to `seconds` for other
-        transactions.
-        """
+        """Context manager for a write transaction. Waits up to `seconds` for other transactions."""
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: start a read-only transaction, which sees the database as it was at a single
-        moment.
-        """
+        """Context manager for a read-only transaction on a consistent snapshot of the database."""
 
     def close(self) -> None:
-        """Close all connections. The next call opens the database again."""
+        """Close all connections. The next transaction reconnects."""
 
 
 class DuplicateError(Exception):
@@ -77,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database can't be used. `reason` is a single line, or "" if the database does not respond."""
+    """Reason why a database can't be used: one line, or "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False
@@ -85,12 +81,12 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of one part of the server.
+    """A group of database tables.
 
-    - `schema` contains SQL statements, separated by ";".
-    - `complete` converts tables of older versions and adds initial rows, before the indexes are created.
-    - `refuse` returns the error to raise if the tables can't be used.
-    - `prefix` is the beginning of all table and index names in PostgreSQL.
+    - `schema`: SQL statements, separated by ";".
+    - `complete`: migrates older tables and adds initial rows. Indexes are created afterwards.
+    - `refuse`: returns the error to raise if the tables can't be used.
+    - `prefix`: prefix of all table and index names in PostgreSQL.
     """
 
     schema: str

@@ -1,4 +1,4 @@
-"""SQLite files: their paths and permissions, and a check for damage."""
+"""Paths and permissions of SQLite files, and a check for damage."""
 
 import os
 import sqlite3
@@ -30,9 +30,7 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Return whether a file is an SQLite database that can be read and written. An empty file counts as
-    one.
-    """
+    """Return whether a file is a readable and writable SQLite database. Empty files count as databases."""
     # For other files, the result is False, even if the engine can still read them.
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -45,7 +43,7 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """A database file that has been opened. Detects whether the file was later removed or replaced."""
+    """Opened database file. Detects whether the file at its path was removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

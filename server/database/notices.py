@@ -1,4 +1,4 @@
-"""Notices between the machines of a site, sent with PostgreSQL's LISTEN and NOTIFY."""
+"""Notices between a site's machines, sent with PostgreSQL's LISTEN and NOTIFY."""
 
 import logging
 import selectors
@@ -35,12 +35,12 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice when the transaction is committed. Raises ValueError if the notice is too long."""
+    """Send a notice when the transaction commits. Raises ValueError if the notice is too long."""
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:
-    """Sender and receiver of notices in one process. Thread-safe. Call `start` after forking."""
+    """Thread-safe sender and receiver of notices. Call `start` after forking."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -55,16 +55,14 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Call a function with the payload of each notice on a topic, and with "" after each reconnection.
-        The function must not block.
+        """Register a callback that must not block. It gets each notice's payload, or "" after a
+        reconnection.
         """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Send a notice without blocking. While there is no connection, notices are queued, and the oldest
-        are dropped when the queue is full.
-        """
+        """Queue a notice without blocking. If the queue is full, the oldest notice is dropped."""
         text = message(topic, payload)
         with self._lock:
             if self._thread is None:
@@ -76,7 +74,7 @@ class Notices:
             self._rouse()
 
     def start(self) -> None:
-        """Start the thread that sends and receives notices, if the accounts are in PostgreSQL."""
+        """Start the thread that sends and receives notices. Does nothing without PostgreSQL."""
         if not is_postgres(self._url):
             return
         self._rousing, self._roused = socket.socketpair()
@@ -86,7 +84,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send the queued notices if possible, and stop the thread."""
+        """Send the queued notices if possible, then stop the thread."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -141,7 +139,6 @@ class Notices:
             self._call(topic, "")
 
     def _serve(self, connection: Any) -> None:
-        """Receive and send notices until `stop` is called. Raises psycopg.Error."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._roused, selectors.EVENT_READ)

@@ -1,4 +1,4 @@
-"""Creation of a database engine."""
+"""Factory for database engines."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -18,11 +18,7 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create the engine for a set of tables, with up to `size` connections. The engine connects when it is
-    first used.
-
-    Raises ModuleNotFoundError if the driver for PostgreSQL is missing.
-    """
+    """Create a database engine. Raises ModuleNotFoundError if the PostgreSQL driver is not installed."""
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)
     module = import_module("server.database.postgres")  # docs/packages.py, LAZY

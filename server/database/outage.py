@@ -1,4 +1,4 @@
-"""Detection of database outages, during which requests fail at once instead of waiting."""
+"""Detection of database outages, during which requests fail immediately instead of waiting."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ class ReadOnlyError(Exception):
 
 
 class Outage:
-    """Record of whether a database can be used. Thread-safe."""
+    """Thread-safe record of whether a database is available."""
 
     # `trial` tests the database. `name` is the name to use in the log; if it is "", nothing is logged.
 
@@ -40,8 +40,8 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database is unavailable or, if `read_only` is set, that it rejects writes. Then
-        test the database repeatedly until it works again.
+        """Record that the database is unavailable or read-only. Test it in the background until it
+        recovers.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True

@@ -1,4 +1,4 @@
-"""A pool of database connections that threads share."""
+"""Pool of database connections shared by threads."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -32,9 +32,7 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Create an empty pool. `connect` and `is_usable` are passed the number of seconds that they are
-        allowed to take.
-        """
+        # `connect` and `is_usable` receive a timeout in seconds.
         # `is_idle` is False for a connection with an open transaction.
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -42,9 +40,8 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: lend a connection, after waiting up to `seconds` until one is available.
-
-        Raises NoConnectionLeftError, and any error from `connect` or `is_usable`.
+        """Context manager that lends a connection. Raises NoConnectionLeftError if none is free within
+        `seconds`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):

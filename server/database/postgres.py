@@ -1,4 +1,4 @@
-"""Database engine for PostgreSQL, with a timeout for each response."""
+"""Database engine for PostgreSQL, with response timeouts."""
 # Without timeouts, a server that hangs would block the site, because writes hold the write lock while they
 # wait for the event log, and reads of accounts occupy threads. During an outage, only one thread contacts the
 # server.
@@ -38,7 +38,7 @@ _READY_NONE = 0  # the value that psycopg passes every 0.1 s while no data arriv
 
 
 class SilentError(OperationalError, TimeoutError):
-    """Raised if the server sent nothing for too long. The connection is closed."""
+    """Raised after the server has sent nothing for too long. The connection is closed."""
 
 
 class BoundedConnection(Connection[Any]):
@@ -61,7 +61,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Return a connection to PostgreSQL that commits each statement immediately. Raises psycopg.Error."""
+    """Return an autocommit connection to PostgreSQL. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
@@ -74,7 +74,7 @@ def require_writable(connection: BoundedConnection) -> None:
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """Wrap psycopg's generator so that it raises SilentError if no data arrives for `silent_s` seconds."""
+    # Raises SilentError if no data arrives for `silent_s` seconds.
     last = monotonic()
     try:
         awaited = next(gen)
@@ -91,7 +91,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction that translates statements from SQLite's syntax to PostgreSQL's."""
+    """PostgreSQL transaction that accepts statements in SQLite's syntax."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -106,7 +106,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Engine for tables in PostgreSQL. Log messages call the database `name`."""
+    """Database engine for PostgreSQL. `name` is the database's name in log messages."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -157,9 +157,6 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: use a connection. Waits up to `seconds`, or longer if the server has responded
-        recently.
-        """
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
@@ -180,9 +177,7 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Handle a database error: record an outage, or close connections that have become unusable. Return
-        the error to raise.
-        """
+        # Records an outage, or closes unusable connections. Returns the error to raise.
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
@@ -208,7 +203,7 @@ class Postgres:
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in another thread, and wait up to `seconds` for the connection. Raises psycopg.Error."""
+        # Connects in another thread. Raises SilentError if this takes longer than `seconds`.
         # If the connection is made too late, a later caller gets it.
         try:
             future = self._late.pop()
@@ -253,9 +248,6 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: run a transaction that starts with the statement `begin` and finishes with `end`.
-    After an exception, it is rolled back.
-    """
     try:
         connection.execute(begin)
         yield
@@ -267,7 +259,7 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Return whether a connection still works. Raises SilentError."""
+    # Raises SilentError if the server does not respond within `seconds`.
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)

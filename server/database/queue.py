@@ -1,4 +1,4 @@
-"""Fair queue of the machines that push to one git remote, if they share a PostgreSQL database."""
+"""Fair queue for machines that push to the same git remote. Requires PostgreSQL."""
 # The queue is only for fairness. Without PostgreSQL, pushes don't wait.
 
 import time
@@ -18,7 +18,7 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue of a site's machines. It uses the accounts database, which is at `url`. Not thread-safe."""
+    """Push queue, based on a lock in the accounts database at `url`. Not thread-safe."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -29,9 +29,7 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait up to `seconds` for this process's turn. Yields whether the process had to
-        wait.
-        """
+        """Context manager that waits up to `seconds` for a turn, and yields whether waiting was necessary."""
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited

@@ -25,9 +25,7 @@ _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Engine for tables in an SQLite file, whose path `prepare` returns. If `replaced` is set, a damaged or
-    deleted file is replaced with a new one.
-    """
+    """Database engine for an SQLite file. If `replaced` is given, damaged or deleted files are replaced."""
 
     # Without `replaced`, the engine keeps using the file that it opened first.
 
@@ -70,7 +68,7 @@ class Sqlite:
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection, which the caller must close. Raises OSError and sqlite3.Error."""
+        """Return a new connection, which the caller must close. Raises OSError or sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -153,7 +151,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that can't be written at the moment. It is used for a single transaction."""
+    """Single-use connection to a database file that can't be written."""
 
     reason = ""
 
@@ -163,7 +161,7 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    """Open a database for reading without creating its -wal and -shm files."""
+    # The -wal and -shm files are not created.
     # The disk may be full. A log without an index is read under an exclusive lock. If there is no log, the
     # database file is complete.
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
@@ -192,7 +190,7 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable write-ahead logging, and write to disk at each commit."""
+    # Each commit is written to disk.
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -206,9 +204,6 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: run a transaction that starts with the statement `begin` and finishes with `end`.
-    After an exception, it is rolled back.
-    """
     connection.execute(begin)
     try:
         yield
@@ -225,7 +220,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detects writes that other connections make to a database file. A check takes only microseconds."""
+    """Detector of writes to a database file by other connections. Checks take only microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine

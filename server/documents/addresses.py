@@ -1,4 +1,4 @@
-"""Public addresses: the URLs of the pages on which a front end shows documents (the setting `urls`)."""
+"""Public addresses: the URLs at which a front end shows documents (setting `urls`)."""
 
 import re
 from collections.abc import Callable
@@ -21,9 +21,7 @@ _DOTS = (".", "..")  # Browsers remove these segments from a path.
 
 
 def address_of(document: Document, pattern: str, layout: Layout) -> str | None:
-    """Return the public URL of a document, or None if it lacks a value. `pattern` is the result of
-    `pattern_of`.
-    """
+    """Return the public URL of a document, or None if the document lacks a value for it."""
     row = document.read_row()
 
     def value(name: str) -> Any:
@@ -54,8 +52,7 @@ def _is_public(type_: Type, name: str) -> bool:
 
 
 def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
-    """Replace each placeholder in a URL pattern with the percent-encoded result of calling `value` with its
-    name.
+    """Replace each placeholder in a URL pattern with the encoded result of `value(name)`.
 
     Returns None if a value is missing or the URL would be invalid.
     """
@@ -77,9 +74,7 @@ def fill(pattern: str, value: Callable[[str], Any]) -> str | None:
 # The cache saves 4 of 12 µs for each address.
 @lru_cache(maxsize=256)
 def _parts(pattern: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Split a URL pattern into the text before the first placeholder, and each placeholder with the text
-    after it. All of these texts are percent-encoded.
-    """
+    """Return the text before the first placeholder, and each placeholder with the text after it."""
     texts = _PLACEHOLDER.split(pattern)  # alternates between literal text and placeholders
     literals = [quote(text, safe=_LITERAL) for text in texts[::2]]
     return literals[0], tuple(zip(texts[1::2], literals[1:], strict=True))

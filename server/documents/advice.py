@@ -61,7 +61,6 @@ def _days(text: str) -> list[str]:
 
 
 def _clock(text: str) -> time | None:
-    """Parse a time of day. Returns None if the text is not a valid time."""
     found = re.fullmatch(_CLOCK, text.strip())
     if not found:
         return None

@@ -78,7 +78,6 @@ BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
 def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and message of each error in a list of blocks."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _wrong(block, BLOCK_TYPES, (*path, i))
 
@@ -122,7 +121,7 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """In valid blocks, convert strings to numbers and booleans where the `blocks` format requires them."""
+    """Convert strings in valid blocks to the numbers and booleans that the `blocks` format requires."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 

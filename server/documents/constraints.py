@@ -35,9 +35,7 @@ REQUIRED_MESSAGE = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return an error message for each option that a value violates. The messages do not contain the
-    attribute's name.
-    """
+    """Return a message for each option that a value violates, without the attribute's name."""
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
@@ -46,10 +44,7 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return an error message for each option that a non-empty value violates.
-
-    A password must be passed as plain text, not as a hash.
-    """
+    """Return a message for each option that a non-empty value violates. A password must be plain text."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
@@ -57,9 +52,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and error message for each option that a value in a row, or in one of its components,
-    violates.
-    """
+    """Yield the path and message of each violated option in a row and its components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -85,7 +78,6 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a string in UTF-16 code units, as in JavaScript."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

@@ -52,7 +52,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row, but do not cache it. This saves memory when many documents are read."""
+        """Return the row without caching it, which saves memory when many documents are read."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -79,7 +79,7 @@ class Document:
 
     @property
     def id(self) -> int:
-        """The numeric id, derived from the documentId (spec.md 2.2)."""
+        """The numeric id (spec.md 2.2), as opposed to `document_id`."""
         return int(self.row[ID])
 
     @property
@@ -109,7 +109,7 @@ class Document:
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value in a column. Raises KeyError if the column does not exist."""
+        """Raises KeyError if the column does not exist."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
@@ -176,7 +176,7 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs whose rows are adjacent in the same `PackedRows`. The order is kept."""
+    """Split documents, in their order, into runs whose rows are adjacent in the same `PackedRows`."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)

@@ -1,6 +1,4 @@
-"""Syntax check for email addresses. Import this module only when needed, because the library that it uses is
-slow to import.
-"""
+"""Syntax check for email addresses. Imported only when needed, because the library is slow to import."""
 
 from email_validator import EmailNotValidError, validate_email
 

@@ -21,7 +21,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Convert an attribute's value to the form that is written to a file."""
+    """Convert an attribute's value to the form in which files store it."""
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -47,7 +47,7 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to the keys and values that are written to a file.
+    """Convert a row to the keys and values of a file.
 
     Omits empty values of attributes without a default.
     """
@@ -63,9 +63,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the keys to write, with their values, for attributes that differ between `old` and `new`.
+    """Return the keys and values to write for attributes that differ between `old` and `new`.
 
-    Unchanged values inside components keep the form that they have in `tree`, the current file.
+    Unchanged values inside components keep their form in `tree`, the current file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -90,9 +90,7 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield the index in `before` of each component in `after`, or None if it is new. Components are matched
-    by id, then by index.
-    """
+    """Yield the index in `before` of each component in `after`, or None for a new component."""
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -150,7 +148,7 @@ class Reading:
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Read the values of a content type's attributes from a mapping, in the order of the schema."""
+    """Read a type's attributes from a mapping, and return their values in schema order."""
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -168,9 +166,9 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a parsed value from a file to an attribute's value.
+    """Convert a parsed value to an attribute's value.
 
-    For a missing key, return the default. For null, return () if the attribute holds a list, otherwise None.
+    A missing key returns the attribute's default, and null its empty value.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -287,7 +285,6 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return advice on how to correct an unknown key. Never suggests an attribute in `hidden`."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
 

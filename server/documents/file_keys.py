@@ -14,10 +14,7 @@ FIELD = re.compile(r"\{(.*?)\}")
 
 
 def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return a file's values by attribute.
-
-    If the type has an `otherKeys` attribute, all other keys are collected in it.
-    """
+    """Convert a file's keys to attribute values. An `otherKeys` attribute collects all unknown keys."""
     if type_.other_keys is None:
         return dict(tree)
     taken = reserved_keys(type_)
@@ -27,10 +24,10 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Convert attribute values to the keys to write. This is the inverse of `gather`.
+    """Convert attribute values to the keys to write, as the inverse of `gather`.
 
-    Keys that were removed from the `otherKeys` attribute get the value REMOVE. Keys in it that are unchanged
-    are omitted.
+    Keys that were removed from the `otherKeys` attribute get the value REMOVE. Unchanged keys of this
+    attribute are omitted.
     """
     name = type_.other_keys
     if name is None or name not in trees:
@@ -51,9 +48,7 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Return a file's values with those from the file name `name` added. Values in the file take
-    precedence.
-    """
+    """Add the values in the file name `name` to a file's values, which take precedence."""
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -79,7 +74,7 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the values in a file name by attribute, or {} if it does not match the pattern."""
+    """Return the attribute values in a file name, or {} if it does not match the pattern."""
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
         return {}
@@ -126,9 +121,7 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that would mark the file as a draft, but has no effect because `options.draftWhen` is not
-    set, or None.
-    """
+    """Return a key that would mark the file as a draft if `options.draftWhen` were set, or None."""
     if type_.draft_key is not None:
         return None
     keys = (key for key in DRAFT_KEYS if type_.files or key.name not in type_.attributes)

@@ -16,7 +16,7 @@ def name_of(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Return whether CLDR contains the language of a locale code. The region is ignored."""
+    """Return whether CLDR contains the language of a locale code, whatever the region."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 

@@ -1,4 +1,4 @@
-"""Serialized rows of documents. Each row is unpacked only when it is needed.
+"""Serialized rows of documents, each of which is unpacked only when needed.
 
 Packing rows saves memory, and lets forked processes share them.
 """
@@ -27,7 +27,7 @@ SEPARATOR = b"\0"  # No document contains this byte, because it is not allowed i
 
 
 class PackedTexts:
-    """The strings in a column, encoded as UTF-8, each followed by SEPARATOR."""
+    """The strings in a column, as UTF-8. SEPARATOR follows each string."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -39,8 +39,8 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offsets of the strings from index `first` to `last` (exclusive), counted from the first
-        of them and increased by `shift`.
+        """Return the offsets of the strings from `first` to `last` (exclusive), with the first one at
+        `shift`.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
@@ -52,7 +52,7 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column in which all rows have the same string, or null if `text` is None."""
+        """Create a column with the same string in all rows. None stands for null."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
@@ -80,7 +80,7 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the packed rows at the start of `data`. Returns these rows and the remaining data."""
+        """Read the packed rows at the start of `data`. Return them and the remaining data."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
@@ -91,7 +91,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """Unpack one row. Raises ValueError if the bytes are damaged."""
+        """Raises ValueError if the bytes are damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -110,9 +110,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return the strings in the column at position `at`, or None if the column is not stored as
-        strings.
-        """
+        """Return the strings in the column at position `at`, or None if it is not stored as strings."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -126,7 +124,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows into facts (the location of each value) and data. `PackedRows.read` reads both."""
+    """Pack rows into data, and facts that locate the values in it. `PackedRows.read` reads both."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -144,9 +142,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Return facts that add columns with constant values to packed rows, whose data stays the same.
+    """Return facts that add constant columns to packed rows without changing their data.
 
-    `added` maps the positions of new columns to their values, and `width` is the new number of columns.
+    `added` maps the positions of new columns to their values. `width` is the new number of columns.
     """
     if not added:
         return facts
@@ -182,7 +180,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if the bytes are damaged."""
+    """Raises ValueError if the bytes are damaged."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:

@@ -20,7 +20,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The content type, name, locale and draft status that a file's path stands for."""
+    """The content type, name, locale and draft status that a file path determines."""
 
     type: Type
     name: str
@@ -56,16 +56,13 @@ class Layout:
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents, except those that are inside another such folder.
-
-        "" stands for the site's folder.
-        """
+        """The outermost folders that can contain documents. "" stands for the site's folder."""
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """Everything that determines which document a path belongs to, in comparable form."""
+        """All settings that determine which document a path belongs to, for comparison."""
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -73,7 +70,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim that a path stands for, or None if the path can't belong to a document."""
+        """Return the claim of a path, or None if the path can't belong to a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -86,9 +83,9 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the file path for a claim. This is the inverse of `claim`.
+        """Return the file path of a claim, as the inverse of `claim`.
 
-        `ending` is the file extension. `pattern` selects one of the patterns in `options.files`.
+        `ending` is the file extension. `pattern` is one of the patterns in `options.files`.
         """
         suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
@@ -108,10 +105,9 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path of the draft or published version of the document at `path`, or None if `path`
-        belongs to no document.
+        """Return the path of the document's draft or published version, optionally in another locale.
 
-        `locale` selects a locale other than that of `path`.
+        Returns None if `path` belongs to no document.
         """
         claim = self.claim(path)
         if claim is None:
@@ -120,7 +116,6 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """Yield each pattern in `options.files` that matches `path`, with the resulting claim."""
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:

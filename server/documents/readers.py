@@ -1,4 +1,4 @@
-"""Functions (readers) that convert parsed values to attribute values, one for each attribute type.
+"""Readers that convert parsed values to attribute values, one for each attribute type.
 
 Components and dynamic zones are read in `documents.encode`.
 """
@@ -23,7 +23,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader for an invalid value. Says what value is expected, and gives advice."""
+    """Raised by a reader for an invalid value. Contains the expected kind of value, and advice."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -146,9 +146,7 @@ def _block_text(key: str, tree: Tree) -> Any:
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Convert one target of a relation or media attribute to the form in which rows store it. Raises
-    Unreadable.
-    """
+    """Convert one target of a relation or media attribute to its stored form. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

@@ -20,8 +20,8 @@ def places_in(
 ) -> list[int | None]:
     """Return the index in `base` of each component in `later`, or None for a new component.
 
-    Set `by_id` only if `later` was created by changing `base`, because ids read from files depend on the
-    positions of components.
+    Set `by_id` only if `later` was made by changing `base`. Ids read from files depend on positions, so they
+    don't identify components.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -52,9 +52,9 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group unmatched components by the matched component that precedes them.
+    """Group unmatched components by the matched component before them.
 
-    Each group consists of their indexes in the later list and their indexes in the base (from `free`).
+    Each group has the indexes in the later list, and the indexes in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -75,10 +75,9 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Match components of the same type that share at least `common` equal values, beginning with the most
-    similar pairs.
+    """Match components of the same type with at least `common` equal values, most similar pairs first.
 
-    Returns pairs of an index in `later` (from `left`) and an index in `base` (from `places`).
+    Returns pairs of an index in `later` and an index in `base`.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -114,10 +113,9 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge two changed orders of the keys in `base`. Returns None if both sides reordered the keys in
-    different ways.
+    """Merge two changed orders of keys, or return None if both sides reordered the keys differently.
 
-    Removed keys are omitted. If both sides added keys in the same place, those in `theirs` come first.
+    Removed keys are omitted. Where both sides added keys, those in `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -134,9 +132,7 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the keys that `merged` lacks after their predecessors in `keys`, and after any keys in `passed`
-    that follow these.
-    """
+    """Insert the keys that `merged` lacks after their predecessors in `keys`, skipping keys in `passed`."""
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:
@@ -166,9 +162,9 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways. It is None on a side where it does not exist.
+    """A value that both sides changed in different ways, or None on a side without the value.
 
-    `path` contains list indexes in the base. It is empty for a conflict over deleting the document.
+    `path` contains list indexes in the base. It is empty if one side deleted the document.
     """
 
     path: KeyPath
@@ -179,9 +175,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge: values by attribute, or None if the document is deleted.
+    """Result of a merge, with the values by attribute, or None if the document is deleted.
 
-    On a conflict, it contains the value from `theirs`.
+    A conflicting attribute has the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -197,8 +193,7 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions of a document that are based on `base`. A version is None if the document does not
-    exist in it.
+    """Merge two versions of a document that are based on `base`. None stands for a missing version.
 
     Set `by_id` if the component ids in `ours` correspond to those in `base`.
     """
@@ -217,7 +212,6 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """Merge versions of a document when at least one of them is missing."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -294,10 +288,9 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of ours and theirs by key: the index in the base, or a new key for an added
-    component.
+    """Return the components of both sides by key, which is the index in the base or a new key.
 
-    If both sides added equal components, these get the same key.
+    Equal components that both sides added get the same key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -40,10 +40,9 @@ def now() -> str:
 
 
 def read_timestamp(text: str) -> str:
-    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970. A missing time means midnight, and a
-    missing time zone UTC.
+    """Parse an ISO 8601 date or timestamp, or milliseconds since 1970.
 
-    Raises ValueError if the text is invalid.
+    The default time is midnight, and the default time zone is UTC. Raises ValueError.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -68,9 +67,9 @@ def read_timestamp(text: str) -> str:
 
 
 def read_partial_timestamp(text: str) -> str:
-    """Parse a timestamp in a filter, which can be partial: `2024`, `2024-05`, `2024-W20-3`, `20240515T12`.
+    """Parse a timestamp in a filter, which can be partial, such as `2024`, `2024-05` or `2024-W20-3`.
 
-    Missing parts get their lowest value. Raises ValueError if the text is invalid.
+    Missing parts get their lowest value. Raises ValueError.
     """
     try:
         return read_timestamp(text)
@@ -88,7 +87,7 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(found: re.Match[str]) -> str:
-    """Return the first day of a year, month or week. Raises ValueError if the day does not exist."""
+    """Raises ValueError if the day does not exist."""
     year = int(found[1])
     if found["day"]:
         first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)
@@ -115,9 +114,7 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Parse a date, or the date part of a timestamp. Returns it in the form `2024-02-29`. Raises
-    ValueError.
-    """
+    """Return the date in a date or timestamp, such as `2024-02-29`. Raises ValueError."""
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -126,7 +123,7 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Parse a time such as `10:20`. Returns it in the form `10:20:00.000`. Raises ValueError."""
+    """Convert a time such as `10:20` to the form `10:20:00.000`. Raises ValueError."""
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

@@ -21,7 +21,7 @@ class Component:
 
     @property
     def id(self) -> int:
-        """The numeric id, derived from the component's position (spec.md 2.2)."""
+        """The numeric id, which depends on the component's position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
@@ -42,12 +42,10 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """Return the components in the value of a component attribute or dynamic zone."""
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """Yield each component in an attribute's value, with its path."""
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
             yield ((*path, i) if attribute.to_many else path), component

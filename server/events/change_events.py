@@ -21,7 +21,7 @@ DERIVED_FIELDS = ("formats",)
 
 
 class Unknown(Enum):
-    """A marker for a version whose values are no longer known."""
+    """Marker for a version whose values are no longer known."""
 
     VERSION = "unknown"
 
@@ -31,16 +31,14 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The draft and the published version of a document in one locale. Both are None if the document does not
-    exist.
-    """
+    """Draft and published version of a document in one locale, both None if the document does not exist."""
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """The effective version for `status=draft`: the draft, or else the published version."""
+        """The draft, or the published version if there is no draft."""
         return self.published if self.draft is None else self.draft
 
 
@@ -49,10 +47,7 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document and locale.
-
-    If two files contain the same version, the file whose path sorts first is used.
-    """
+    """Group versions by document and locale. If two files contain the same version, the first file wins."""
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
         versions = by_key.get(key, Versions())
@@ -64,7 +59,7 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield, in order, the events for a document whose versions have changed from `before` to `after`."""
+    """Yield the events for a document's change from `before` to `after`, in order."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -96,9 +91,7 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if these attributes are
-    unknown.
-
+    """Visible attributes that differ between two versions. `changed` is None if they are unknown.
     `hidden` is set if only private attributes differ. `links` is as in `Event`.
     """
 
@@ -172,9 +165,7 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """If the old and the new value of an attribute differ only in relations, return the content types whose
-    targets differ. Otherwise, return ().
-    """
+    # The result is () unless the values differ only in relations.
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))
@@ -240,9 +231,7 @@ def shapes_of(schema: Schema) -> dict[str, str]:
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each content type or component whose schema digest differs between `before` and
-    `after`.
-    """
+    """Yield an event for each content type or component whose schema digest changed."""
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
             type_ = schema.types.get(uid)
@@ -259,9 +248,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for the changes since a commit. The events have no numbers or times, and invalid
-    files are left out.
-
+    """Return the events for all changes since a commit, without numbers and times.
     Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past.at(commit)

@@ -1,5 +1,4 @@
-"""Database of the event log: a site's events in order, and the last logged version of every file.
-
+"""Database of the event log: a site's events, and the last logged version of every file.
 A damaged or missing file `.bifolio/events.db` is replaced by an empty log with a new id.
 """
 
@@ -47,7 +46,7 @@ _MAX_PARAMETERS = 400  # in one SQL statement
 
 
 class Recorded(NamedTuple):
-    """The last logged version of a file. `mark` is a digest of its content."""
+    """The last logged version of a file. `mark` is a digest of the file's content."""
 
     path: str
     mark: bytes
@@ -62,9 +61,7 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """The clone of the site that logged a file's last event, and the commit that contains the change ("" if
-    uncommitted).
-    """
+    """The clone that logged a file's last event, and the commit of the change ("" if uncommitted)."""
 
     clone: str
     commit: str
@@ -72,9 +69,7 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The id of an event log, and the numbers of its first and last events. `first` is 0 if there are no
-    events.
-    """
+    """Id of an event log, and the numbers of its first event (0 if there is none) and last event."""
 
     id: str
     first: int
@@ -82,8 +77,7 @@ class Bounds:
 
 
 class EventDatabase:
-    """Event log of the site at `root`. Thread-safe. Each process must create its own instance.
-
+    """Thread-safe event log of a site. Each process must create its own instance.
     `accounts` is the setting for the accounts database.
     """
 
@@ -108,10 +102,7 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: start a write transaction.
-
-        Raises StorageError if the lock is not free within `seconds`.
-        """
+        """Context manager for a write transaction. Raises StorageError if it can't begin within `seconds`."""
         with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
@@ -130,9 +121,8 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log begins later.
-
-        Raises StorageError.
+        """Return the number of the last event before a time, or None if the log begins later. Raises
+        StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
@@ -144,7 +134,7 @@ class EventDatabase:
 
     @cached_property
     def clone(self) -> str:
-        """The id of this clone of the site, or "" if no other machine shares the log. Raises StorageError."""
+        """The id of this clone of the site, or "" if the log is not shared. Raises StorageError."""
         if not self._is_shared:
             return ""
         try:
@@ -156,7 +146,7 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Return whether this machine delivers webhooks. Raises StorageError."""
+        """Return whether this machine is elected to deliver webhooks. Raises StorageError."""
         if not self._is_shared:
             return True
         if monotonic() < self._lead_at:
@@ -193,7 +183,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """A transaction that writes events, and the file versions that result from them."""
+    """Transaction that writes events and the resulting file versions."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -203,9 +193,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return a view of this transaction that uses the rows shared by all machines, not the rows of this
-        clone.
-        """
+        """Return a view of this transaction for the rows that all machines share."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -241,9 +229,7 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the value of the note `name`, or "" if there is none. A note is a named string in the
-        database.
-        """
+        """Return the value of a note (a named string in the database), or "" if there is none."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -312,8 +298,8 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete the events from before the time `before` (but not the log's last event), and all but the
-        newest `most` events. "" and None mean that there is no such limit.
+        """Delete events older than `before` (except the last event), and all except the newest `most` events.
+        "" and None mean that there is no such limit.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
@@ -374,6 +360,6 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the JSON list of changed attributes into their names and the `links` of an event."""
+    # Returns the names of the attributes, and `Event.links`.
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

@@ -1,4 +1,4 @@
-"""Sends all event streams of a worker, on one event loop."""
+"""Hub that sends all event streams of a worker on one event loop."""
 
 import asyncio
 import logging
@@ -42,41 +42,36 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """A hub's interface to the event log, implemented in `server.events.stream`."""
+    """A hub's interface to the event log."""
 
     def newest(self) -> int:
         """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the current log's id and up to `limit` events after a position, or no events if the id is
-        not `log_id`.
-
+        """Return the log's id and up to `limit` events after a position, or no events if the id is not
+        `log_id`.
         Raises GoneError if events after the position have been deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the event is not selected or the actor is not allowed to
-        see it.
-        """
+        """Return the frame for an event, or b"" if the event is not selected or not visible to the actor."""
 
     def identify(self, authorization: str) -> Actor:
-        """Return the actor for an Authorization header. Raises UnauthorizedError and UnavailableError."""
+        """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
 
 
 class Sockets(Protocol):
-    """Interface to the client connections in this process, which are identified by the client's address and
-    port.
-    """
+    """Client connections of this process, identified by the client's address and port."""
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return how many sent bytes each connected client has not acknowledged."""
+        """Return the number of unacknowledged bytes for each connected client."""
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections."""
 
 
 class _Audience:
-    """A caller and a selection of events, shared by all streams that have the same caller and selection."""
+    """A caller and a selection of events, which several streams can share."""
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 
@@ -87,7 +82,7 @@ class _Audience:
 
 
 class _Open:
-    """An open stream. `known_position` is the event number in the last id that the client received."""
+    """An open stream. `known_position` is the number of the last event whose id the client received."""
 
     __slots__ = (
         "audience",
@@ -112,8 +107,7 @@ class _Open:
 
 
 class Hub:
-    """All event streams in this process. Only `newest`, `is_full` and `of_client` are thread-safe.
-
+    """All event streams of this process. Only `newest`, `is_full` and `of_client` are thread-safe.
     All other methods must be called on the event loop.
     """
 
@@ -152,7 +146,7 @@ class Hub:
         return self._counts.of_client(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start sending a stream. Return a function to call when the client disconnects."""
+        """Start sending a stream, and return a function to call when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest
@@ -237,7 +231,6 @@ class Hub:
         await self._check([one for one in audiences if one.checked <= self._read_at])
 
     async def _check(self, audiences: Collection[_Audience]) -> None:
-        """End the streams of callers whose access has changed."""
         if not audiences:
             return
         now = time.monotonic()
@@ -248,11 +241,7 @@ class Hub:
                 self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
 
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
-        """Map each Authorization header to its actor, or to None if access was revoked.
-
-        While the accounts database does not respond, headers are left out of the result, and the streams with
-        these headers continue.
-        """
+        # Headers are left out while the accounts database does not respond, so that their streams continue.
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
             try:
@@ -293,15 +282,12 @@ class Hub:
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Tell the clients of `streams` to fetch all data again. The streams continue after the newest
-        event.
-        """
+        # The clients must fetch all data again. Their streams continue after the newest event.
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
     async def _send_recent(self) -> None:
-        """Send cached events to the streams that are behind."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
         behind = [stream for stream in self._behind if stream.position >= self._floor]
         for number, stream in enumerate(behind, 1):
@@ -349,10 +335,7 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Encode the events after `position` that `audience` has selected and is allowed to see.
-
-        Return the bytes, the number of the last event in them, and the number of the last examined event.
-        """
+        # Returns the bytes, and the numbers of the last encoded and the last examined event.
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:
             last_examined = event.seq

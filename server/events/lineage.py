@@ -1,4 +1,4 @@
-"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md)."""
+"""Deduplication of events from machines that share an event log (docs/events.md)."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -20,8 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Decides which changes this machine must log after it has checked out `commit`.
-
+    """Filter for the changes that this machine must log after it has checked out `commit`.
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
 
@@ -35,7 +34,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return the paths in `found` whose files might contain changes that no machine has logged yet."""
+        """Return the paths of files that might contain changes that no machine has logged yet."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -91,8 +90,8 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return those of `paths` whose changes must be logged. All files in `paths` must be unchanged since
-        the current commit.
+        """Return the paths whose changes must be logged. All files must be unchanged since the current
+        commit.
         """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
@@ -112,9 +111,7 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return `commit` and its ancestors, newest first, except `without` and its ancestors. Return [] if
-        either commit is unknown.
-        """
+        # Returns the commits from newest to oldest, or [] if either commit is unknown.
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:
             return git_or_fail(self._root, *some).split()
@@ -127,9 +124,7 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the paths in `new` whose files contain versions of the same documents as the files in
-    `recorded`. Each mapping in `sides` gives the versions at these paths.
-    """
+    # Each mapping in `sides` contains the logged or the current versions by path.
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

@@ -1,4 +1,4 @@
-"""Events, each of which describes one change to a document in one locale, a media file or a content type."""
+"""Events that describe changes to documents, media files and content types."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,10 +41,8 @@ class Event:
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
     - `changed`: names of the attributes that differ, or None if unknown
     - `hidden`: whether only private attributes differ
-    - `links`: changed attributes in which only relations differ, with the content types of the targets.
-      Callers see such an attribute only with the `find` permission for one of these types.
-    - `write`: name of the write that made the change; once the write is committed, the commit is stored in
-      the event
+    - `links`: changed attributes in which only relations differ, with the uids of the target types
+    - `write`: name of the write that made the change
     - `counts`: numbers of individual events, only for site.update
     - `paths`: changed files, read from the log only on request
     """
@@ -73,7 +71,7 @@ class Event:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that might be outdated after this event."""
+        """Cache tags of the responses that this event can make stale."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

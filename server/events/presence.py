@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents. All workers of a server share it."""
+"""Presence: which clients are viewing which documents. Shared by all workers of a server."""
 
 import json
 import mmap
@@ -37,9 +37,8 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The document, locale and (optionally) field that a client is viewing.
-
-    `kind` and `name` are what other people see, for example ("user", "ann").
+    """The document, locale and optional field that a client is viewing.
+    `kind` and `name` are shown to other people, for example ("user", "ann").
     """
 
     caller: str
@@ -52,7 +51,9 @@ class Presence:
 
 
 class PresenceTable:
-    """Shared table with one entry per client. Create it before the workers are forked. Thread-safe."""
+    """Thread-safe table in shared memory, with one entry per client. Create it before the workers are
+    forked.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -70,14 +71,12 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """A number that increases when an entry is added, changed or removed, but not when one expires."""
+        """Number that increases when an entry is added, changed or removed, but not when an entry expires."""
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
         """Store what a client is viewing.
-
-        Raises RateLimitError after too many messages, ValidationError if the entry is too long, and BusyError
-        if the table is full.
+        Raises RateLimitError, ValidationError if the entry is too long, or BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -107,7 +106,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return all entries, oldest first."""
+        """Return all current entries, oldest first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -175,8 +174,7 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor is allowed to see presence in a content type, and to be seen there.
-
+    """Return whether an actor is allowed to see and share presence in a content type.
     This requires the `find` permission, and permission to read drafts or to change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
@@ -187,7 +185,6 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
     """Return the content types in which an actor is allowed to see presence, by name.
-
     Raises ForbiddenError if there are none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
@@ -197,7 +194,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether a document has a version that an actor with the `find` permission can see."""
+    """Return whether any version of a document is visible to an actor with the `find` permission."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -207,7 +204,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Return whether a path such as `sections.2.title` is a field that the actor is allowed to know about."""
+    """Return whether a path such as `sections.2.title` is a field that the actor is allowed to see."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -243,9 +240,7 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON about the other people viewing a document. Each person is listed once, with all places that
-    the person is viewing.
-    """
+    """Return JSON about the other people viewing a document, with each person's locales and fields."""
     people: dict[str, dict[str, Any]] = {}
     for one in present:
         if one.caller == actor.name:
@@ -277,8 +272,8 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame that tells an actor who is viewing a document, or b"" if the actor is not allowed
-        to know.
+        """Return the frame that tells an actor who is viewing a document, or b"" if the actor lacks
+        permission.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])

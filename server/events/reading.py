@@ -1,4 +1,4 @@
-"""Reads the events that a request selects and its caller is allowed to see."""
+"""Reading of events, limited by a request's selection and its caller's permissions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +22,8 @@ HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `histor
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return the part of an event that an actor is allowed to see, or None if the actor is not allowed to see
-    the event.
-
-    Attributes that the actor is not allowed to know about are removed from `changed`.
+    """Return the part of an event that an actor is allowed to see, or None if nothing is visible.
+    Attributes that the actor is not allowed to see are removed from `changed`.
     """
     if event.hidden and not actor.everything:
         return None
@@ -109,7 +107,7 @@ MAX_READ_EVENTS = 20_000  # examined for one response
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that select events. An empty set does not restrict the selection."""
+    """Conditions for selecting events. An empty set matches all events."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
@@ -118,7 +116,7 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. An event without a locale or status matches every locale or
+        """Return whether an event is selected. Events without a locale or status match every locale or
         status.
         """
         if self.events and not self._has_kind(event.kind):
@@ -136,8 +134,8 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the content types for which the actor has the `find` permission. Raises
-    ForbiddenError if there are none.
+    """Return the names of content types for which the actor has the `find` permission.
+    Raises ForbiddenError if there are none.
     """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
@@ -147,9 +145,8 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the parameters that select events.
-
-    `subjects` are the valid type names. Raises ValidationError.
+    """Parse the parameters that select events. `subjects` contains the valid type names.
+    Raises ValidationError.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -164,7 +161,7 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Parse the parameter `presence`, such as `article:hello`. Raises ValidationError."""
+    # A value such as `article:hello`. Raises ValidationError.
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
@@ -192,7 +189,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Parse a whole number from 0 to `most`. Raises ValidationError."""
+    """Raises ValidationError if the parameter is not a whole number from 0 to `most`."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -203,10 +200,7 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the event log.
-
-    `last` is the number of the last examined event. `more` is True if further events might follow.
-    """
+    """Part of the event log. `last` is the number of the last examined event."""
 
     events: list[Event]
     last: int
@@ -223,9 +217,7 @@ def read_part(
     spend: Callable[[int], None],
 ) -> Part:
     """Return up to `limit` events after number `since` that are selected and visible to the actor.
-
-    `spend` is called with the number of events in each batch that is examined. Raises GoneError,
-    StorageError, and any error from `spend`.
+    `spend` is called with the size of each batch of examined events. Raises GoneError and StorageError.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

@@ -1,7 +1,4 @@
-"""Recorder of events.
-
-It runs after every change, before the change becomes visible, while the write lock is held.
-"""
+"""Event recorder, which runs before a change becomes visible, while the write lock is held."""
 
 import logging
 import mmap
@@ -52,12 +49,11 @@ After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
-    """Recorder of events for the site at `root`. Create it before the workers are forked.
+    """Event recorder for a site. Create it before the workers are forked.
 
-    - `accounts`: setting for the accounts database; in PostgreSQL, it contains the event log, too
+    - `accounts`: setting for the accounts database; in PostgreSQL, it also contains the event log
     - `replaced`: earlier versions of documents that changed while no server was running, by path
-    - `served`: whether this process is a server; if not, invalid files are skipped, because a server might
-      still serve their last valid versions
+    - `served`: whether this process is a server; other processes skip invalid files
     """
 
     def __init__(
@@ -76,10 +72,8 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in `record`. Return the number of the last event, or None if the
-        events must be logged later.
-
-        Never raises an error.
+        """Log the events for the changes in `record`. Storage errors and git errors are not raised.
+        Return the number of the last event, or None if the events must be logged later.
         """
         try:
             with self.database.writing(
@@ -116,11 +110,8 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log the differences between the files and the versions in the log. In a new log, store the versions
-        of all files without logging any events.
-
-        Return False if the configuration has changed since it was read.
-        """
+        # For a new log, only the versions of the files are stored. Returns False if the configuration has
+        # changed since it was read.
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
             recorded = map(recorded_version, contents.entries.values())
@@ -186,7 +177,7 @@ class Recorder:
 
 
 class _Origins:
-    """The origin of the change to each file in a record: a commit, the API, or an edited file."""
+    """Origin of each changed file: a commit, the API or an edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -199,7 +190,7 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Return whether a file is unchanged since the commit that is now checked out."""
+        """Return whether a file is unchanged since the current commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -226,7 +217,7 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def recorded_version(entry: Entry | None) -> Recorded | None:
-    """Return a file's version as the log stores it, or None if it contains no document."""
+    """Return a file's version as stored in the log, or None if the file contains no document."""
     if entry is None or entry.document is None:
         return None
     document = entry.document
@@ -276,9 +267,7 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join content events into one site.update event, and hidden content events into another, to limit the
-    size of the log. Schema events are not joined.
-    """
+    # Hidden events are joined separately. Schema events are not joined.
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]
     groups = ([event for event in content_events if event.hidden is hidden] for hidden in (False, True))

@@ -1,4 +1,4 @@
-"""Job that runs the recorder at startup, and again after a failure."""
+"""Background job for the event recorder."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that logs changes that have not been logged by a write. Notices from other machines wake it."""
+    """Job that logs unrecorded changes at startup, after failures, and after notices from other machines."""
 
     name = "record"
     failure = "changes can't be recorded"

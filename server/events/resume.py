@@ -9,9 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after number `since` were deleted, or if the log has not reached that
-    number.
-    """
+    """Raise GoneError if events after number `since` were deleted, or if the log ends before `since`."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -35,7 +33,7 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into the log's id and the event's number. Return None if it is malformed."""
+    """Parse an event id into the log's id and the event number. Return None if the id is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 

@@ -1,4 +1,4 @@
-"""Event streams: requests, frames, the source of events, and the number of open streams."""
+"""Event streams: requests, frames, the event source and stream counts."""
 
 import json
 import mmap
@@ -21,9 +21,8 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream, which starts after event `position` in the log `log_id`.
-
-    `sender` is the client's address. As a response body, it yields only the opening frames.
+    """A requested event stream, which starts after event `position`. `sender` is the client's address.
+    As a response body, the stream yields only its opening frames.
     """
 
     authorization: str
@@ -51,7 +50,7 @@ class Client(Protocol):
         """The client's address and port."""
 
     def send(self, data: bytes) -> object:
-        """Queue bytes without waiting until they are sent."""
+        """Queue bytes for sending, without blocking."""
 
     def end(self) -> None:
         """End the response after all queued bytes."""
@@ -74,8 +73,8 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream. `restarted` is set if the stream could not resume after the id
-    that the client sent.
+    """Return the first frames of a stream. If `restarted` is set, they tell the client to fetch all data
+    again.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -88,7 +87,7 @@ def goaway(reason: str, retry_ms: int) -> bytes:
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """Return a comment that keeps the connection open. With `id_`, a reconnect resumes after that event."""
+    """Return a heartbeat frame. If `id_` is set, a reconnected stream resumes after this event."""
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
@@ -98,10 +97,7 @@ MAX_CACHED_FRAMES = 2048  # shared by all streams
 
 
 class Source:
-    """Reader of the event log for a hub.
-
-    `newest` returns the number of the newest event that all workers already serve.
-    """
+    """Event log reader for a hub. `newest` returns the number of the newest event that all workers serve."""
 
     def __init__(
         self,
@@ -116,11 +112,6 @@ class Source:
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """Return the current log's id and up to `limit` events after a position, or no events if the id is
-        not `log_id`.
-
-        Raises GoneError if events after the position have been deleted, and StorageError.
-        """
         bounds = self._database.bounds()
         if bounds.id != log_id:
             return bounds.id, []
@@ -128,9 +119,6 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame with the part of an event that the actor is allowed to see, or b"" if the event is
-        not visible to the actor or not selected.
-        """
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
@@ -154,10 +142,7 @@ CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """Number of open streams in each worker. Create it before the workers are forked.
-
-    Each worker must call `enter`.
-    """
+    """Table of open streams in shared memory. Create it before forking, and call `enter` in each worker."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)

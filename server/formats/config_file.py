@@ -15,7 +15,7 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file, or a mapping inside one: its values and their positions.
+    """A parsed configuration file, or a mapping inside one, with the positions of its values.
 
     For a mapping inside a file, `top` is the position of the mapping.
     """
@@ -62,19 +62,15 @@ class ConfigFile:
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error that refers to the value at the path `at`."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` follows the word "must" in its message, as in "be true
-        or false".
-        """
+        """Return an error for an invalid value. `must` says what the value must be, as in "be a list"."""
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error that refers to the key at the path `at`."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 

@@ -1,4 +1,4 @@
-"""Git's conflict markers around the lines in which two texts differ."""
+"""Merge of two texts, with git's conflict markers around the lines that differ."""
 
 import re
 from bisect import bisect_left
@@ -18,7 +18,7 @@ Span = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The names of the versions, which are written after the conflict markers."""
+    """Names of the versions in conflict markers."""
 
     base: str = "base"
     ours: str = "ours"
@@ -26,9 +26,9 @@ class Labels:
 
 
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
-    """Combine `ours` and `theirs`, with conflict markers around the lines that differ.
+    """Merge two texts, with conflict markers around the lines that differ.
 
-    If `base` is given, each conflict also shows the lines of `base`, as in git's conflict style `diff3`.
+    If `base` is given, each conflict also shows the lines of `base`, as in git's `diff3` style.
     """
     one, two = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"
@@ -71,9 +71,7 @@ def _differences(one: Sequence[str], two: Sequence[str]) -> Iterator[Span]:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Alignment of one version with the base. `ours` and `base` contain the indexes of the lines that are
-    equal in both.
-    """
+    """Alignment of a version's lines with the base. `ours` and `base` contain the indexes of equal lines."""
 
     ours: Sequence[int]
     base: Sequence[int]
@@ -90,7 +88,6 @@ class _Places:
         return _Places([pair[0] for pair in pairs], [pair[1] for pair in pairs], base)
 
     def lines(self, start: int, end: int) -> Sequence[str]:
-        """Return the lines of the base that correspond to the version's lines from `start` to `end`."""
         before, after = bisect_left(self.ours, start) - 1, bisect_left(self.ours, end)
         first = self.base[before] + 1 if before >= 0 else 0
         last = self.base[after] if after < len(self.base) else len(self.base_lines)

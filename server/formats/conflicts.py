@@ -11,7 +11,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if text in YAML, JSON or TOML contains an unresolved git merge conflict."""
+    """Raise SyntaxProblem if a YAML, JSON or TOML text contains an unresolved git merge conflict."""
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
@@ -19,7 +19,7 @@ def check_conflict(text: str) -> None:
 def check_conflict_in_body(text: str, start: int = 0) -> None:
     """Raise SyntaxProblem if a Markdown text contains an unresolved git merge conflict.
 
-    From index `start` on, conflicts in fenced code blocks are ignored.
+    From index `start` on, fenced code blocks are ignored.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -31,7 +31,6 @@ def has_conflict(text: str) -> bool:
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Return `lines`, with each line in a fenced code block replaced by ""."""
     kept = list(lines)
     at = 0
     while at < len(lines):
@@ -45,9 +44,6 @@ def _without_fenced(lines: list[str]) -> list[str]:
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int | None:
-    """Return the index of the line that closes the fenced code block starting at index `at`, or None if it is
-    not closed.
-    """
     for i in range(at + 1, len(lines)):
         found = _FENCE.match(lines[i])
         if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
@@ -56,7 +52,7 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _first(lines: list[str]) -> int | None:
-    """Return the index of the first line of the first complete conflict, or None if there is no conflict."""
+    """Return the line index of the first complete conflict, or None if there is no conflict."""
     begins: int | None = None
     parted, size = False, 0
     for i, line in enumerate(lines):

@@ -11,7 +11,7 @@ MAX_COMPARED_PAIRS = 10_000  # maximum number of pairs of an old and a new item 
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return how many items two lists have in common at the start, and how many at the end."""
+    """Return the lengths of the common prefix and the common suffix of two lists."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A replacement: the old list's items from `start` to `end` (exclusive) become the items in `new`."""
+    """A replacement of the old items from `start` to `end` (exclusive) with the items in `new`."""
 
     start: int
     end: int
@@ -32,7 +32,7 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """Return the replacements that turn `old` into `new`, which keep as many items as possible."""
+    """Return the replacements that turn `old` into `new`."""
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
     if not a and not b:
@@ -46,9 +46,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the longest common subsequence of two lists, as pairs of indexes, or [] if the lists are too
-    long to compare.
-    """
+    """Return the index pairs of the longest common subsequence, or [] if the lists are too long."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
@@ -71,10 +69,9 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one item when an old list is turned into a new list.
+    """A list item that is unchanged, changed, moved, added or removed.
 
-    An item `stays` or `changes`, a new item `comes`, and a removed item `goes`. There are two steps for a
-    moved item: it `moves` to its new place and `leaves` its old place.
+    A moved item has two steps: it `moves` to its new place and `leaves` its old place.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -83,7 +80,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield what happens to each item, in the order of the new list."""
+    """Compare two lists, and yield a step for each item in the order of the new list."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -118,10 +115,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return the old index of each moved item, by its new place.
-
-    A place consists of the index of a replacement in `found`, and the item's index within that replacement.
-    """
+    """Return the old index of each moved item, by (index in `found`, index in `new`)."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
@@ -136,9 +130,7 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Map the index of each new item to the index of the old item that it replaces. New items that replace no
-    old item are omitted.
-    """
+    """Map the index of each new item to the index of the old item that it replaces."""
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))
     pairs = {}

@@ -1,4 +1,4 @@
-"""Text replacements and bracketed lists, which the editors for YAML, JSON and TOML share."""
+"""Text replacements and bracketed lists, shared by the editors for YAML, JSON and TOML."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ REMOVE: Any = object()  # stands for the new value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A replacement for the range of a text from `start` to `end` (exclusive)."""
+    """A replacement for the text from `start` to `end` (exclusive)."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Return whether `old`, a value in a file, already equals the value `new`."""
+    """Return whether a value in a file already equals a new value."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -68,10 +68,10 @@ Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its tex
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """One item of a bracketed list, and the text around it.
+    """An item of a bracketed list, and the text around it.
 
-    `lead` is the text before the item. `gap` is the text between the item and its comma. `tail` is the
-    comment after the comma.
+    `lead` precedes the item, `gap` is between the item and its comma, and `tail` is the comment after the
+    comma.
     """
 
     lead: str
@@ -85,8 +85,9 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    - `first`, `inner`: the white space before a new item that is the first item, or a later one.
-    - `broken`: the white space before an item if a line break is required.
+    - `first`: the white space before a new first item.
+    - `inner`: the white space before any other new item.
+    - `broken`: the white space before an item that must start on a new line.
     - `margin`: the white space before the closing bracket.
     - `trailing`: whether a comma is allowed after the last item.
     """
@@ -105,10 +106,9 @@ class Brackets:
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text of the list or mapping after replacing its items with `parts`. At least one item
-        must remain.
+        """Return the list's text with its items replaced by `parts`. At least one item must remain.
 
-        `parts` must also include the removed items, so that the comments above them are kept.
+        `parts` must include the removed items, because the comments above them are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -158,8 +158,7 @@ def brackets(
 ) -> Brackets | None:
     """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
 
-    `end` is exclusive. `gap` is used as the white space after a comma if the list or mapping contains no
-    example.
+    `end` is exclusive. `gap` is the default white space after a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -198,7 +197,7 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the white space to write before a new item that is not the first item."""
+    """Return the white space before a new item that is not the first item."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

@@ -54,7 +54,7 @@ class Parts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Parse the front matter. Raises SyntaxProblem."""
+        """Raises SyntaxProblem if the front matter is invalid."""
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
@@ -62,7 +62,7 @@ class Parts:
 
 # The handlers of python-frontmatter strip the text and convert CRLF, but edits must keep all other bytes.
 class Handler(BaseHandler):
-    """Handler for front matter in one format, such as YAML."""
+    """Handler for one format of front matter, such as YAML."""
 
     CLOSING: re.Pattern[str]
 
@@ -86,7 +86,7 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter, which must contain a mapping. Raises SyntaxProblem.
 
-        `above` is the number of lines above the front matter, which is added to all line numbers.
+        `above` is the number of lines above the front matter. It is added to all line numbers.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -112,11 +112,10 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return the front matter with changed values, as `edit_yaml` does."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return the front matter without duplicates of these keys. The last value of each key is kept."""
+        """Remove duplicates of these keys, keeping the last value of each key."""
         raise NotImplementedError
 
 
@@ -167,7 +166,6 @@ class JsonHandler(Handler):
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text into its parts. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -190,9 +188,7 @@ class JsonHandler(Handler):
 
 
 class NamedHandler(Handler):
-    """Front matter that begins with the name of a format, such as `---json`. Such front matter is not
-    supported.
-    """
+    """Unsupported front matter that begins with the name of a format, such as `---json`."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"

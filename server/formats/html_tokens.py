@@ -1,7 +1,6 @@
-"""HTML tokenizer for untrusted text. It takes linear time for any input.
+"""HTML tokenizer for untrusted text, which takes linear time for any input.
 
-Python's `html.parser` takes quadratic time if tags or comments are not closed, and html5ever (`nh3`) if end
-tags match no open element.
+Python's `html.parser` and html5ever (`nh3`) can take quadratic time.
 """
 
 import re
@@ -27,10 +26,9 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """A tag or a text. `name` is a tag's name in lower case, or a text without character references.
+    """A tag or a text. `name` is a tag's name in lower case, or a text with decoded character references.
 
-    An `empty` tag ends with `/>`. Of repeated attributes, the first counts. `start` and `end` are character
-    indexes.
+    An `empty` tag ends with `/>`. If an attribute is repeated, its first value counts.
     """
 
     kind: Literal["text", "start", "empty", "end"]
@@ -41,9 +39,9 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield the tags and texts of HTML, without its comments.
+    """Yield the tags and texts in HTML, omitting comments.
 
-    A tag without `>` is text, with everything after it. A comment that is not closed extends to the end.
+    An unclosed tag is text, and so is everything after it. An unclosed comment extends to the end.
     """
     at = text_start = 0
     while found := _MARKUP.search(html, at):
@@ -72,7 +70,6 @@ def _text(html: str, start: int, end: int) -> Iterator[Token]:
 
 
 def _tag(html: str, start: int) -> Token | None:
-    """Return the tag at an index, or None if it has no end or is not a tag."""
     named = _TAG_NAME.match(html, start)
     if named is None:
         return None

@@ -1,4 +1,4 @@
-"""JSON parser, writer and editor. The editor leaves all bytes outside of its changes unchanged."""
+"""JSON parser and writer, and an editor that changes values and leaves all other bytes unchanged."""
 
 import json
 import re
@@ -95,8 +95,9 @@ def count_values(text: str, most: float) -> int:
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a string that contains JSON. Counting stops at `most` + 1. Any other
-    string counts as one value.
+    """Return the number of values in a JSON string, or 1 if the string is not JSON.
+
+    Counting stops at `most` + 1.
     """
     count, end = _count(text, most)
     try:
@@ -210,7 +211,7 @@ def json_text(
     """Return a value as JSON, keeping all digits of numbers.
 
     `indent` is one level of indentation, or None to write a single line. `margin` is the indentation of the
-    line in which the value starts. `tight` omits the spaces after `,` and `:`.
+    current line. `tight` omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -243,9 +244,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Return a JSON text with changed values in its top-level object. If a new value is REMOVE, the key is
-    removed.
-    """
+    """Return a JSON text with changed top-level keys. If a new value is REMOVE, the key is removed."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -254,7 +253,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that writes values in the style of the existing text.
+    """Editor that keeps the style of the existing text.
 
     `unit` is one level of indentation, or None if the text is not indented.
     """
@@ -265,9 +264,7 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text of `node` after changing its value from `tree` to `value`. Only the parts that
-        differ are rewritten.
-        """
+        """Return the text of `node` with its new value, rewriting only the parts that differ."""
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -292,7 +289,6 @@ class _JsonEditor:
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a changed list. If `many` is set, new items can span multiple lines."""
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
@@ -306,7 +302,6 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """Yield the members of a changed object. New members come last."""
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
@@ -320,8 +315,9 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text of a new value that starts in the line containing index `at`. If `many` is set, the
-        text can span multiple lines.
+        """Return the text of a new value, indented to match the line that contains index `at`.
+
+        If `many` is set, the text can span multiple lines.
         """
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None

@@ -1,4 +1,4 @@
-"""Markdown: reads the links, images and headings in a text, and renders HTML."""
+"""Markdown: a parser for links, images and headings, and a renderer to HTML."""
 
 import re
 from bisect import bisect_right
@@ -22,9 +22,9 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Read the links, headings and anchors in a Markdown text.
+    """Parse the links, images and headings in a Markdown text.
 
-    `first_line` is the number of the line in the file at which the text starts.
+    `first_line` is the number of the text's first line in the file.
     """
     reader = _Reader(_SURROGATE.sub(_REPLACEMENT, text), first_line)
     reader.read()
@@ -32,15 +32,11 @@ def read_markdown(text: str, first_line: int = 1) -> Prose:
 
 
 def markdown_to_html(text: str) -> str:
-    """Render a Markdown text as HTML, with support for tables and strikethrough. HTML in the text is left
-    unchanged.
-    """
+    """Render Markdown as HTML, with tables and strikethrough. HTML in the text is left unchanged."""
     return render_html(_SURROGATE.sub(_REPLACEMENT, text), options=_HTML_OPTIONS)
 
 
 class _Reader:
-    """Collector of the links, images and headings in a Markdown text."""
-
     def __init__(self, text: str, first_line: int) -> None:
         self._text, self._first = text, first_line
         self._data = text.encode(errors="surrogatepass")

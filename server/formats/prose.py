@@ -14,8 +14,8 @@ Kind = Literal["link", "image", "definition", "undefined"]
 class Link:
     """A link or image. Lines and columns start at 1.
 
-    The kind `definition` is a line `[name]: destination`, and `undefined` is a link `[text][name]` whose name
-    has no definition. `is_named` is whether the link's destination is in a definition.
+    A `definition` is a line such as `[name]: destination`. An `undefined` link, such as `[text][name]`, has
+    no definition. If `is_named` is set, the link's destination is in a definition.
     """
 
     kind: Kind
@@ -28,7 +28,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading in a text. `level` is a number from 1 to 6."""
+    """A heading with a level from 1 to 6."""
 
     level: int
     text: str
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """A text, with the links, headings and anchors in it. Links to other sites are omitted."""
+    """A text with its links and headings. Links to other sites are omitted."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -46,9 +46,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """The folded anchors in the text. An anchor that ends in a dash stands for all anchors that begin
-        with it.
-        """
+        """Normalized anchors in the text. A trailing dash matches any suffix."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
@@ -61,13 +59,13 @@ EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an ex
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return the words from which a front end could generate anchors."""
+    """Return words that a front end could use as anchors, such as words in quotes."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
 
 def defined_names(text: str) -> frozenset[str]:
-    """Return the names that lines such as `[name]: destination` define, in lower case."""
+    """Return the names defined by lines such as `[name]: destination`, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
 
@@ -93,12 +91,12 @@ _PUNCTUATION = re.compile(r"[^\w\s-]+")
 
 
 def fold_anchor(anchor: str) -> str:
-    """Return an anchor in a form that doesn't depend on case and separators, for comparisons."""
+    """Return a normalized anchor, for comparisons that ignore case and separators."""
     return _SEPARATORS.sub("-", normalize("NFC", anchor).lower()).strip("-")
 
 
 def heading_anchors(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the folded anchors that GitHub, Hugo, Kramdown and Zola generate for headings."""
+    """Yield the normalized anchors that GitHub, Hugo, Kramdown and Zola generate for headings."""
     counts: dict[str, int] = {}
     for text in texts:
         forms = (_PUNCTUATION.sub("", text), _ASCII_ONLY.sub("", _LEADING.sub("", text)) or "section", text)

@@ -1,4 +1,4 @@
-"""Renames keys in a file and leaves all other bytes unchanged."""
+"""Editor that renames keys in a file and leaves all other bytes unchanged."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,9 +17,7 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Return the text of a valid file after renaming keys. In Markdown, only keys in the front matter are
-    renamed.
-    """
+    """Return a file's text with renamed keys. In Markdown, only keys in the front matter are renamed."""
     if not renames:
         return text
     if not markdown:

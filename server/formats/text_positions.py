@@ -16,7 +16,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index at which the line that contains index `at` ends, before its line break."""
+    """Return the index at which a line ends, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
@@ -28,10 +28,9 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the index at which the comment lines directly above a line start, or the start of the line if
-    there are none.
+    """Return the start of the comment lines directly above a line, or the line's own start if there are none.
 
-    The line is the one that contains index `at`. Text before index `first` is ignored.
+    Text before index `first` is ignored.
     """
     at = line_start(text, at)
     while at > first:
@@ -48,12 +47,12 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Join the keys of a path with dots, omitting list indexes: `("rows", 3, "code")` becomes `rows.code`."""
+    """Return a dotted path without list indexes, such as `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """The line and column of a key or list item, both starting at 1.
+    """Line and column of a key or list item, both starting at 1.
 
     `value` is the column of a scalar value on the same line, or 0.
     """
@@ -68,9 +67,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """An earlier occurrence of a duplicate key in a mapping. Only the last occurrence counts.
+    """An overridden occurrence of a duplicate key. Only the last occurrence counts.
 
-    `text` is the earlier value if it is a scalar.
+    `text` is the overridden value if it is a scalar.
     """
 
     at: KeyPath
@@ -88,9 +87,7 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of the value at the path `at`, or of its nearest parent whose position is known.
-    Return None if there is neither.
-    """
+    """Return the position of a value or of its nearest parent with a known position, or None."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 

@@ -1,7 +1,6 @@
-"""Parsed content of files, in the form of dicts, lists and scalars.
+"""Parsed content of files, as dicts, lists and scalars.
 
-Unquoted values are kept as text (`Plain`), so that the schema can decide, for example, that `country: NO` is
-a string.
+Unquoted values are kept as text (`Plain`), because the schema determines their types.
 """
 
 import math
@@ -47,7 +46,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return how many levels of lists and mappings are nested. This works without recursion."""
+    """Return the nesting depth of lists and mappings, without using recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -120,7 +119,7 @@ def is_null(value: Tree) -> bool:
 
 
 def typed(tree: Tree) -> Any:
-    """Return the tree with unquoted values converted to the types of YAML 1.2's core schema.
+    """Convert unquoted values to the types of YAML 1.2's core schema.
 
     Raises ValueError for .inf, .nan and numbers that are too large.
     """

@@ -1,4 +1,4 @@
-"""Blame: finds the version that last changed each attribute, and each line of multi-line text."""
+"""Blame: the version that last changed each attribute, and each line of multi-line text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,7 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """The version that last changed an attribute. For multi-line text, also each line with the version that
-    last changed it.
-    """
+    """Version that last changed an attribute and, for multi-line text, each line with its version."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)
@@ -26,10 +24,9 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """Return the version that last changed each attribute that has a value, by the attribute's name.
+    """Return the version that last changed each attribute, by the attribute's name.
 
-    `versions` yields each version with its values, oldest first. Raises LimitError if the budget is
-    exhausted.
+    `versions` yields each version with its values, oldest first. Raises LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
@@ -50,9 +47,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of `text`, each with the version that last changed it. `before` contains the previous
-    lines.
-    """
+    """Return each line of `text` with the version that last changed it. `before` contains the old lines."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Lists, creates, deletes and compares the branches of a site, and writes to them."""
+"""Branches of a site: listing, creating, deleting, comparing and writing to them."""
 
 import threading
 import unicodedata
@@ -48,8 +48,9 @@ from server.write.context import Context
 
 
 class Branches:
-    """The branches of a site's git repository. Methods raise ConflictError if the repository has no
-    commits.
+    """Branches of a site's git repository.
+
+    Methods raise ConflictError if the repository has no commits.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -71,8 +72,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the id of the last commit on a branch. For a remote branch such as `origin/main`, this is
-        the commit that was last fetched.
+        """Return the last commit on a branch, or the last fetched commit of a remote branch.
 
         Raises NotFoundError.
         """
@@ -115,8 +115,7 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError if there is no such branch, and ConflictError if it is checked out or git refuses
-        to delete it.
+        Raises NotFoundError, and ConflictError if the branch is checked out or git refuses to delete it.
         """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(
@@ -141,7 +140,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """A document version that differs between two states, and its changed attributes."""
+    """Document version that differs between two states, and its changed attributes."""
 
     type: Type
     document_id: str
@@ -163,7 +162,7 @@ def changed_documents(
 ) -> list[DocumentChange]:
     """Return the document versions that differ between two states, sorted by content type and id.
 
-    Omits everything that the schema of either state, or `served`, hides from the actor.
+    Omits everything that either state's schema, or `served`, hides from the actor.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served))
     old, new = dict(differing(before, after)), dict(differing(after, before))
@@ -183,9 +182,7 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """Return the change between two versions of a document, or None if the viewer is not allowed to see any
-    of it.
-    """
+    """Return the difference between two versions, or None if the viewer is not allowed to see any of it."""
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -257,9 +254,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return the times when each of the files at `paths` was first and last committed, in the form used by
-    `storage.git.times`.
-    """
+    """Return when each file was first and last committed, by path, in Unix seconds."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -325,7 +320,7 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Prepare a write and commit it to the branch `name`, as `Site.write` does for the served branch.
+        """Prepare a write and commit it to the branch `name`.
 
         Returns the branch's new state, the result of `prepare`, and the commit id. Raises BusyError after
         MAX_ATTEMPTS.

@@ -1,4 +1,4 @@
-"""Readers for the configuration, documents and media files in a commit."""
+"""Reader for the configuration, documents and media files in a commit."""
 
 import os
 import tempfile
@@ -47,7 +47,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the configuration of the site at a commit whose files are `blobs`.
+    """Return the site's configuration at a commit with these files.
 
     Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError.
     """
@@ -90,7 +90,7 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse the files in a commit. Return their entries by path, and the number of bytes that were read.
+    """Return the entries of a commit's files by path, and the number of bytes that were read.
 
     Files with the same content in `known` are not parsed again.
     """
@@ -150,9 +150,7 @@ def _keep_document(entry: Entry, before: Entry | None) -> Entry:
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches of files with at most BATCH_BYTES in total. A larger file gets its own
-    batch.
-    """
+    """Group paths into batches of at most BATCH_BYTES. A larger file gets its own batch."""
     part: list[str] = []
     size = 0
     for path in paths:
@@ -185,7 +183,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Cache for the document renames in the commits of the served branch. Thread-safe."""
+    """Cache of the document renames in the commits of the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -196,7 +194,7 @@ class Renames:
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames, by old key, in all commits up to the last commit that the site has loaded."""
+        """Return the document renames by old key, up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

@@ -64,9 +64,7 @@ def _range(start: int, end: int) -> str:
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in no particular
-    order.
-    """
+    """Yield blocks of equal lines as (start in `before`, start in `after`, length), in any order."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -89,9 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges of line numbers. To count from the end, pass reversed
-    ranges.
-    """
+    """Count the equal lines at the start of two ranges. For the end, pass reversed ranges."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -101,9 +97,9 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions, in `before` and `after`, of common lines that occur exactly once in each.
+    """Return the positions of lines that are unique in both texts, as pairs in ascending order.
 
-    Of these lines, only a longest common subsequence is returned, in order.
+    The pairs form a longest common subsequence.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -139,7 +135,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """Parsed content of a document's file.
 
-    `unread` contains the names of keys that are not attributes, and of attributes with invalid values.
+    `unread` contains the names of unknown keys, and of attributes with invalid values.
     """
 
     values: Values
@@ -156,10 +152,9 @@ class Difference:
 
 
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
-    """Parse a document's file, or return None if it is invalid.
+    """Return the parsed content of a document's file, or None if it is invalid.
 
-    If the file belonged to a content type other than `type_`, keep only visible attributes that are
-    compatible with `type_`.
+    If the file belonged to a different content type, only visible and compatible attributes are kept.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -192,9 +187,6 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether the attributes can hold the same values: both are scalars, or both have the same
-    components or targets.
-    """
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -214,10 +206,9 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """For each version, yield the document's values before and after its change. They are None if the file is
-    missing or unreadable.
+    """Yield the values before and after each version's change.
 
-    Raises LimitError if the budget is exhausted.
+    Values are None if the file is missing or unreadable. Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
     values = _read_files(store, [file for pair in files for file in pair], budget)
@@ -267,11 +258,11 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return a document's content at a commit (on disk if `commit` is ""), or None if the document did not
-    exist then.
+    """Return a document's content at a commit, or None if it did not exist then.
 
     - `versions`: all versions of the document, from which its earlier paths are determined.
     - `current`: the document in the index, if it still exists.
+    - `commit`: a commit id, or "" for the files on disk.
     - `may_see`: returns whether the caller is allowed to see the file at a path.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
@@ -325,9 +316,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Convert an attribute's value to JSON, omitting components and relation targets that are hidden from the
-    viewer.
-    """
+    """Convert an attribute's value to JSON, omitting everything that is hidden from the viewer."""
     if is_empty(value):
         return None
     if attribute.holds_components:
@@ -355,9 +344,7 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return a line diff of two strings. Return None if neither has more than one line, or if they are too
-    long.
-    """
+    """Return a line diff of two strings, or None if both have only one line or they are too long."""
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,6 +1,4 @@
-"""Compares which values two schemas hide, so that values hidden by one schema are not revealed through the
-other.
-"""
+"""Comparison of the values that two schemas hide."""
 
 from collections.abc import Iterator
 
@@ -10,7 +8,7 @@ from server.schema.model import Schema, Type
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
     """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas' rules for which files are documents or drafts differ.
+    Also returns True if the schemas differ in which files are documents or drafts.
     """
     if schema is other:
         return False

@@ -1,6 +1,6 @@
 """Former public addresses of published documents, from the git history.
 
-Omits addresses of documents that the schema hid at the time.
+Omits the addresses of documents that the schema hid at the time.
 """
 
 import re
@@ -37,7 +37,7 @@ Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class Version(NamedTuple):
-    """A file in a commit, and the current document (`owner`) that it is an earlier version of."""
+    """Former version of the document `owner`: a file in a commit."""
 
     commit: str
     path: str
@@ -49,7 +49,7 @@ def key_of(document: Document) -> Key:
 
 
 class FormerAddresses:
-    """Cache of the former addresses of documents. Thread-safe."""
+    """Cache of documents' former addresses. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past = past
@@ -62,10 +62,10 @@ class FormerAddresses:
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
     ) -> list[tuple[Document, str]]:
-        """Return each document with each of its former addresses up to the commit `head`, newest first,
-        including duplicates.
+        """Return pairs of a document and one of its former addresses, newest first. Raises GitError.
 
-        `types` are the content types whose former documents can be revealed. Raises GitError.
+        The result can contain duplicates. `types` are the content types whose former documents can be
+        revealed.
         """
         if not head:
             return []
@@ -83,7 +83,7 @@ class FormerAddresses:
             return [(owner, address) for owner, address in found if address]
 
     def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
-        """Add the addresses of `versions` to the cache, and remove all other addresses from it."""
+        """Add the addresses of `versions` to the cache, and remove all other addresses."""
         known, self._addresses = self._addresses, {}
         unread: list[tuple[Version, Claim, str]] = []
         for version in versions:
@@ -104,9 +104,7 @@ class FormerAddresses:
 
 
 def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Iterator[Version]:
-    """Yield the versions of documents, newest first. Renames are followed only if the content is similar
-    enough.
-    """
+    """Yield the versions of documents, newest first. Uncertain renames are not followed."""
     owners = {document.path: document for document in documents}
     for commit in commits:
         moved: dict[str, Document] = {}
@@ -130,7 +128,7 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 class _Reader:
     """Reader for former addresses, with the current schema and URLs.
 
-    `uids` are the content types whose former documents can be revealed.
+    Only former documents of the content types in `uids` can be revealed.
     """
 
     state: State
@@ -147,9 +145,7 @@ class _Reader:
         return self.state.settings
 
     def claim(self, version: Version) -> tuple[Claim, str] | None:
-        """Return a version's claim and URL pattern, or None if the version must stay hidden or had no
-        address.
-        """
+        """Return a version's claim and URL pattern, or None if it must stay hidden or had no address."""
         path = version.path
         if path not in self._claims:
             usable = is_utf_8(path) and "\n" not in path
@@ -163,9 +159,7 @@ class _Reader:
         return (claim, pattern) if pattern else None
 
     def _was_shown(self, commit: str, type_: Type) -> bool:
-        """Return whether, in the schema at a commit, nothing was hidden that the current schema shows of the
-        content type.
-        """
+        """Return whether the schema at a commit hid nothing that the current schema shows."""
         schema = self.former.schema(commit)
         if schema is None or schema is self.state.schema or type_.uid not in schema.types:
             return True
@@ -178,7 +172,7 @@ class _Reader:
         return type_.draft_key is not None or not set(names_in(pattern)) <= _PATH_NAMES | _FIXED_NAMES
 
     def address(self, version: Version, claim: Claim, pattern: str, values: Mapping[str, Any]) -> str:
-        """Return the address that a version with these values had, or "" if it had none."""
+        """Return the address of a version with these values, or "" if it had none."""
         owner = version.owner
         own = {"name": claim.name, "locale": claim.locale, **{name: owner.get(name) for name in _FIXED_NAMES}}
         if "{documentId}" in pattern:
@@ -189,9 +183,7 @@ class _Reader:
         return fill(pattern, {**own, **values}.get) or ""
 
     def read(self, version: Version, claim: Claim, pattern: str, data: bytes) -> str:
-        """Return the address of a version, using the content of its file. Return "" if the file is a draft or
-        invalid.
-        """
+        """Return the address of a version, or "" if its file is a draft or invalid."""
         type_, path = claim.type, version.path
         names = [n for n in names_in(pattern) if n in type_.attributes]
         keys = [*names, "documentId", *([type_.draft_key.name] if type_.draft_key else [])]
@@ -241,7 +233,7 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return only the lines with the given keys from a YAML file or front matter, for faster parsing.
+    """Return the lines with the given keys from a YAML file or front matter, for faster parsing.
 
     Returns None if the values could be parsed differently without the other lines.
     """

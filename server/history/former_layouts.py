@@ -1,4 +1,4 @@
-"""Path rules at past commits. They determine which document a file contained at the time."""
+"""Path rules at past commits, which determine the document in each file."""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -9,7 +9,7 @@ from server.storage.git.log import Commit
 
 
 class FormerLayouts:
-    """Cache for the path rules at past commits. Thread-safe.
+    """Cache of the path rules at past commits. Thread-safe.
 
     Only commits that changed the configuration are read.
     """
@@ -24,9 +24,7 @@ class FormerLayouts:
         return self._schemas[commit]
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if neither it nor any earlier commit had a valid
-        configuration.
-        """
+        """Return the path rules at a commit, or None if no configuration up to it was valid."""
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]

@@ -1,7 +1,7 @@
-"""Dimensions and formats (resized variants) of the pictures in commits.
+"""Dimensions and formats (resized variants) of pictures in commits.
 
-Both are shared by pictures with the same content, across all workers and commits. Missing formats are
-generated in the background.
+Pictures with the same content share their dimensions and formats. Missing formats are generated in the
+background.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class Pictures:
-    """Reader for the pictures in a site's commits, which also generates their formats. Thread-safe."""
+    """Reader of the pictures in a site's commits, and generator of their formats. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -33,7 +33,7 @@ class Pictures:
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return the dimensions and the key of a picture. Raises StorageError if the disk is full.
 
-        If a file on disk has the same content, pass its signature as `on_disk` to make this faster.
+        If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -47,7 +47,7 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return a picture's resized variants for a response, or None if they have not been generated yet."""
+        """Return a picture's resized variants as JSON, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -64,7 +64,7 @@ class Pictures:
     def make(self, path: str, blob: Blob) -> bool:
         """Generate a picture's resized variants. Return False if the caller should retry later.
 
-        A damaged picture gets no variants, and should not be retried.
+        A damaged picture gets no variants and should not be retried.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:

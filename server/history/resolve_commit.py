@@ -1,4 +1,4 @@
-"""Resolves names to commits, with errors that explain why a name can't be resolved."""
+"""Lookup of commits by name, with helpful errors."""
 
 import shutil
 from pathlib import Path
@@ -47,8 +47,7 @@ def require_git(root: Path) -> None:
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """Return the commit id for `name`: a commit id, tag, branch or time such as `2026-11-01`, tried in this
-    order.
+    """Return the commit id for a commit, tag, branch or time such as `2026-11-01`.
 
     Raises ValidationError if none matches, and ConflictError if the site has no commits.
     """

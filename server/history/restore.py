@@ -1,4 +1,4 @@
-"""Restores an earlier version of a document, by using the earlier values as the body of an ordinary write."""
+"""Restoring an earlier version of a document, by an ordinary write with the earlier values."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Uncommitted changes: lists the files that differ from the last commit, and commits some of them."""
+"""Uncommitted changes: listing the files that differ from the last commit, and committing them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and the document in it.
+    """File that differs from the last commit, and the document in it.
 
     `type` is None if the file belongs to no content type.
     """
@@ -38,7 +38,7 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """The kind of change: "create", "update", "rename" or "delete"."""
+        """Kind of change: "create", "update", "rename" or "delete"."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
@@ -54,7 +54,7 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return those files with uncommitted changes that the actor is allowed to see, sorted by path.
+    """Return the visible files with uncommitted changes, sorted by path.
 
     Files without a content type require full access. Raises ConflictError if git fails.
     """
@@ -115,10 +115,10 @@ def commit_changes(
     message: str,
     by: Authorship,
 ) -> str:
-    """Commit the current content of the files at `paths_to_commit`. Return the id of the commit.
+    """Commit the current content of files, and return the commit id.
 
-    Raises ValidationError if one of them is not among `changed` or the message is empty, and ConflictError if
-    git fails.
+    Raises ValidationError if a path is not among `changed` or the message is empty, and ConflictError if git
+    fails.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -147,7 +147,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return a file's content, or its path if the file is large, or None if it was deleted.
+    """Return a file's content, its path if it is large, or None if it was deleted.
 
     Raises ConflictError for a symbolic link.
     """

@@ -36,7 +36,7 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document version: one change to one file of a document. `commit` is None for an uncommitted change.
+    """Document version: one change to one file. `commit` is None for an uncommitted change.
 
     - `type`: the current content type of the document, or None.
     - `parent`: the id of the parent commit, or "" for the first commit.
@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed. They determine who is allowed to see the commit.
+    """Kinds of files that a commit changed, which determine who is allowed to see the commit.
 
     - `claims`: one example claim for each content type and draft status of the changed documents.
     - `others`: whether the commit changed schemas, or content that belongs to no current content type.
@@ -141,10 +141,9 @@ class Versions:
         commit: str = "",
         seen: Seen = _unfiltered,
     ) -> list[Version]:
-        """Return a document's versions up to `commit`, newest first. If `commit` is "", include uncommitted
-        changes.
+        """Return a document's versions up to `commit`, newest first.
 
-        `state` is the site's state at that commit. Omits the history before a rename that `seen` hides.
+        If `commit` is "", includes uncommitted changes. Omits the history before a rename that `seen` hides.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -199,8 +198,9 @@ class Versions:
         claim: "partial[Claim | None]",
         seen: Seen,
     ) -> Iterator[Version]:
-        """Yield a version for each uncommitted change to the files at `paths`. `committed` contains the paths
-        in the last commit.
+        """Yield a version for each uncommitted change to the files at `paths`.
+
+        `committed` contains the paths that exist in the last commit.
         """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
@@ -255,7 +255,7 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed or, for an uncommitted change, when the file was last saved.
+    """Return when a version was committed, or when a file with uncommitted changes was saved.
 
     Returns None for an uncommitted deletion.
     """
@@ -276,9 +276,9 @@ _UNCOMMITTED_POSITION = -1  # precedes the newest commit, whose position is 0
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the deleted documents that `seen` shows, most recently deleted first. Omits renamed documents.
+    """Return the deleted documents that `seen` shows, most recently deleted first.
 
-    The versions listed for each start with the default locale. Drafts are included only if `drafts` is set.
+    The versions of each document start with the default locale. Omits renamed documents.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -298,9 +298,7 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change to each path: git's status letter, the commit's position in the timeline, and
-    the commit.
-    """
+    """Return the last change to each path: the git status, the commit's position, and the commit."""
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -318,9 +316,7 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield each deletion of one of the files at `paths`, with its position in the timeline. Omits
-    renames.
-    """
+    """Yield each deleted file's version, with its position in the timeline. Omits renames."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

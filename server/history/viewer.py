@@ -1,4 +1,4 @@
-"""Rules for which values an actor is allowed to see in earlier versions of documents."""
+"""Rules for the values that an actor is allowed to see in earlier versions of documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor who views earlier versions of documents.
+    """Actor who views earlier versions of documents.
 
-    Attributes that are private in one of the schemas in `others` are also hidden.
+    Attributes that are private in any of the schemas in `others` are hidden, too.
     """
 
     actor: Actor
@@ -25,7 +25,6 @@ class Viewer:
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether the actor is allowed to see the history of an attribute."""
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
@@ -36,7 +35,7 @@ class Viewer:
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return those of the relation targets `targets` that the actor is allowed to see."""
+        """Return the relation targets that the actor is allowed to see."""
         if attribute.type != "relation":
             return targets
         return tuple(

@@ -1,6 +1,4 @@
-"""Limits on the cost of one request (docs/reliability.md). Cost is counted in steps, each of which is roughly
-one access to a document.
-"""
+"""Cost limits for one request (docs/reliability.md). A step is roughly one access to a document."""
 
 import math
 import time
@@ -21,8 +19,8 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests. At most `waiting` requests can wait for it, each for up to
-    `longest` seconds.
+    """Return a mutex for costly requests. At most `waiting` requests wait for it, each up to `longest`
+    seconds.
     """
     return BoundedMutex("take long", waiting, longest)
 
@@ -32,8 +30,7 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """The processor time, steps, response bytes and values in the body that one request can still use.
-
+    """Limits on a request's processor time, steps, response bytes and body values.
     Unlimited if created without settings. Not thread-safe.
     """
 
@@ -70,28 +67,25 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Charge `steps` to the budget. Call this before doing the work. Raises LimitError, BusyError,
-        NeedsThreadPool and ClientGone.
-        """
+        """Charge steps before doing the work. Raises LimitError, BusyError, NeedsThreadPool or ClientGone."""
         self._left -= steps
         if self._left < 0:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge `size` bytes of the response to the budget. Raises the same errors as `allow`."""
+        """Charge `size` response bytes. Raises the same errors as `allow`."""
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count the bytes that are appended to `pieces` towards the response size, until the next call."""
+        """Count the bytes appended to `pieces` towards the response size, until the next call."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` more bytes would exceed the response limit.
-
-        May also raise BusyError or NeedsThreadPool if these bytes would make the response large.
+        Raises BusyError or NeedsThreadPool if a large response can't be rendered now.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -100,16 +94,14 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Charge `count` values in the request body to the budget. Raises LimitError if there are too many
-        values.
-        """
+        """Raises LimitError if the request body has too many values."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
             raise LimitError(f"The request body has more than {limit:,} values; send fewer at once", "values")
 
     def take_turn(self) -> None:
-        """Acquire the mutex for costly requests. Raises BusyError and NeedsThreadPool."""
+        """Acquire the mutex for costly requests. Raises BusyError or NeedsThreadPool."""
         if self._turns is None or self._taken:
             return
         self.leave_loop()
@@ -132,12 +124,12 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool if running on an event loop. Call it before long work."""
+        """Raise NeedsThreadPool if the request runs on an event loop. Call this before long work."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes. Call it when the response is complete or the request moves to a thread."""
+        """Release the mutexes. Call this when the response is complete or the request moves to a thread."""
         self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False
@@ -153,9 +145,6 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps. Raises LimitError if a limit is reached, and ClientGone if the client has
-        disconnected.
-        """
         settings = self._settings
         if settings is None:
             return

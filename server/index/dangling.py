@@ -1,4 +1,4 @@
-"""Dangling references: relations and media paths whose target is missing. Responses omit them."""
+"""Dangling references: relations and media paths whose target does not exist."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -28,8 +28,8 @@ def dangling(
 ) -> Iterator[Problem]:
     """Yield a warning for each missing target that `documents` (by default, all documents) refer to.
 
-    - `parsed` returns a file's parsed tree and the positions of its values.
-    - `keys` limits the report to these targets.
+    - `parsed`: returns a file's parsed tree and the positions of its values.
+    - `keys`: limits the check to these targets.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -55,9 +55,7 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have their own file. Drafts that are mere copies of the published version are
-    skipped.
-    """
+    """Yield the given versions, except drafts that are only copies of the published version."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -66,9 +64,6 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a target in the referring document's file, or that of the attribute if the
-    target can't be found.
-    """
     for key in path:
         try:
             tree = tree[key]
@@ -91,7 +86,7 @@ def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
 def targets_in(
     schema: Schema, type_: Type, values: Any, path: KeyPath
 ) -> Iterator[tuple[Attribute, KeyPath, Any]]:
-    """Yield each target in a document's values, with its attribute and the attribute's path."""
+    """Yield the attribute, path and target of each reference in a document's values."""
     for i, attribute in schema.referring[type_.uid]:
         value = values[i]
         if not value:
@@ -105,9 +100,7 @@ def targets_in(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the key of each document and media file that the snapshot's documents refer to, even if it is
-    missing.
-    """
+    """Yield the keys of all documents and media files that are referred to, even if they are missing."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -116,7 +109,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. A document may be yielded more than once."""
+    """Yield the documents that refer to users or roles. Duplicates are possible."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -127,16 +120,13 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """Return the key of a relation or media target, for `exists`."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether the media file or document with this key exists (for a document, in any locale and
-    status).
-    """
+    """Return whether the document (in any locale and status) or the media file with this key exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -150,8 +140,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store. If the client sent exactly those stored targets that exist, keep all
-    stored targets, including missing ones. Otherwise, return the targets that the client sent.
+    """Return the targets to store. Missing targets are kept if the client left the existing targets
+    unchanged.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -174,7 +164,7 @@ class _Targets:
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """Return the message about a missing target, and a suggested fix."""
+        """Return an error message for a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
@@ -204,9 +194,7 @@ class _Targets:
         return self._similar[uid, document_id]
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """If `text` contains more than one target, return the suggestion to write a list. Otherwise, return
-        "".
-        """
+        # Returns the suggestion to write a list, or "" if `text` is not a list of targets.
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
@@ -218,13 +206,13 @@ class _Targets:
         return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
     def _find_by_id_or_title(self, uid: str, text: str) -> str:
-        """Return the id of the only document whose id or title is `text`, or ""."""
+        # Returns "" if there is no such document, or more than one with this title.
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
         return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
     def _ids_by_title(self, uid: str) -> dict[str, str]:
-        """Return document ids by title. A title shared by more than one document maps to ""."""
+        # A title shared by more than one document maps to "".
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []

@@ -1,6 +1,4 @@
-"""Effective versions: the rules for which version of a document a reader sees in a given status and
-locale.
-"""
+"""Rules for which version of a document readers see in a given status and locale."""
 
 from collections.abc import Mapping
 
@@ -13,22 +11,18 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status of the version that editors change: `draft` or, for types without drafts,
-    `published`.
-    """
+    """Return `draft`, or `published` for types without drafts."""
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status of the versions that a reader sees. `drafts` contains the uids of the types whose
-    drafts the reader sees.
-    """
+    """Return the status that a reader sees. `drafts` contains the uids of types whose drafts are visible."""
     return DRAFT if type_.uid in drafts else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions that readers see in one locale. If there is no draft, a copy of the published
-    version takes its place.
+    """Return the versions that readers see in one locale. A missing draft is copied from the published
+    version.
     """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
@@ -46,8 +40,7 @@ def locale_inside(document: Document) -> str:
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
     """Return the locales in which to look up a relation's target, in order of preference.
-
-    `locale` is the locale of the referring document, or EVERY_LOCALE.
+    `locale` is the referring document's locale, or EVERY_LOCALE.
     """
     if not type_.localized:
         return (locales.default,)
@@ -63,9 +56,7 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation resolves to, in the first of `locales` in which the reader sees a
-    version, or None.
-
+    """Return a document's first visible version in the order of `locales`, or None.
     `versions` is keyed by document id, locale and status.
     """
     status = effective_status(type_, drafts)

@@ -1,4 +1,4 @@
-"""Query execution: filters, sorts and paginates the documents in a snapshot."""
+"""Query execution: filtering, sorting and pagination of a snapshot's documents."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,14 +28,14 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the total number on all pages."""
+    """One page of documents, and the total number of documents on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query) -> Listing:
-    """Return the page of matching documents that a query requests."""
+    """Return the requested page of documents that match a query."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -54,7 +54,7 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return the document with this document id if it matches the query's filters, otherwise None."""
+    """Return the document if it matches the query's filters, otherwise None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
@@ -62,8 +62,7 @@ def find_one(view: View, query: Query, document_id: str) -> Document | None:
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
     """Return the document with this numeric `id` if it matches the query's filters, otherwise None.
-
-    Each locale of a document has its own numeric `id`, so the query's locale is ignored.
+    The query's locale is ignored, because each localization has its own `id`.
     """
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
@@ -72,7 +71,6 @@ def find_numbered(view: View, query: Query, number: int) -> Document | None:
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """Return the document of a single type if it matches the query's filters, otherwise None."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -83,7 +81,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in the query's locales and status, in the default order, without filtering."""
+    """Return all versions in the query's locales and status, unfiltered, in the default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -109,7 +107,7 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the bit set of the documents in a locale that match the query, or None if all match."""
+    # Returns None if all documents match.
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -125,9 +123,7 @@ def _filter(query: Query) -> Filter:
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test. Return None if every document
-    passes.
-    """
+    # Returns None if every document passes.
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
@@ -139,9 +135,6 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return the filter for the parameter `_q`. It matches documents in which a visible string or number
-    contains the text, or whose documentId equals it.
-    """
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
@@ -149,10 +142,7 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the joined texts of published documents, which `_q` and `$contains` search.
-
-    This is called before workers are forked, so that all workers share the memory.
-    """
+    """Build the search texts of published documents before forking, so that workers share the memory."""
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
         searched = [type_.position[a.name] for a in attributes if not a.private and a.type in SEARCHED_TYPES]
@@ -162,9 +152,6 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """Return the visible text attributes and, if the searched text is a number, the visible number
-    attributes.
-    """
     is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a

@@ -1,4 +1,4 @@
-"""Size-limited cache for rendered parts of documents, shared by all responses."""
+"""Size-limited cache for rendered documents and components."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -16,9 +16,7 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache for rendered documents and components, grouped by the fields and relations that a request
-    selects.
-    """
+    """Cache for rendered documents and components, grouped by selected fields and relations."""
 
     __slots__ = ("cache",)
 
@@ -29,9 +27,7 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item. It calls `make` only if the item is not in the cache for
-        `selection`.
-        """
+        """Return a function that renders an item with `make`, and caches the result for this selection."""
         group = self.cache.get(selection)
         if group is None:
             group = _Group(size_of(selection))
@@ -53,7 +49,7 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Remove the rendered parts of documents that were removed from the index."""
+        """Remove documents and their components from the cache."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -64,9 +60,7 @@ class Fragments:
 
 
 class _Group:
-    """Cached items for one selection, by id() of the item. `used` is their actual size in bytes, and
-    `counted` is the size charged to the cache.
-    """
+    """Cached items for one selection. `used` and `counted` are their actual and charged sizes in bytes."""
 
     __slots__ = ("counted", "entries", "used")
 

@@ -1,7 +1,4 @@
-"""Inverse relations: finding the documents that refer to a given document or media file (spec.md 2).
-
-Files store a relation only on its owning side, so edges map each target to the documents that refer to it.
-"""
+"""Inverse relations, from a document or media file to the documents that refer to it (spec.md 2)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -28,7 +25,7 @@ NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Map each target of a relation to the documents that refer to it. `at` is the relation's column."""
+    """Map each target of the relation in column `at` to the documents that refer to it."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The documents come in the default order, so each list has this order, too.
@@ -57,9 +54,7 @@ def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Docu
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group removed and added documents by key. `keys` returns the keys of a document, which is then in the
-    group of each key.
-    """
+    """Group removed and added documents by key. `keys` returns all keys of a document."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -71,9 +66,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a given document through
-    `attribute`.
-    """
+    """Return a function that finds the documents of a type that refer to a given document."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -92,7 +85,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents whose media attributes contain a given file."""
+    """Return a function that finds the published documents that use a given media file."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

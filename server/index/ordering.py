@@ -1,7 +1,5 @@
-"""Sorted documents and bit sets of documents, for filtering and paginating without a scan.
-
-For a date range, they save 0.9 of 1.2 ms with 10,000 articles, and 0.08 of 0.37 ms with 1,000.
-"""
+"""Sorted documents and bit sets, for filtering and paginating without a scan."""
+# For a date range, they save 0.9 of 1.2 ms with 10,000 articles, and 0.08 of 0.37 ms with 1,000.
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +22,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by: its attribute, its position in the row, and the direction."""
+    """A column to sort by, with its position in the row."""
 
     attribute: Attribute = field(compare=False)
     at: int
@@ -32,7 +30,7 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """A sorted sequence of documents that also returns bit sets of documents."""
+    """A sorted sequence of documents that can also return bit sets."""
 
     __slots__ = ()
 
@@ -59,7 +57,7 @@ class Order(SortedChunks[Document]):
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return the documents in a bit set, sorted, from index `start` to `stop` (exclusive)."""
+        """Return the documents in a bit set, sorted and sliced from index `start` to `stop` (exclusive)."""
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
         for chunk, notes in self.chunks:
@@ -88,12 +86,12 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 
 def bits_of(documents: Iterable[Document]) -> int:
-    """Return the bit set of documents of one content type, locale and status."""
+    """Return the bit set of documents, which must have the same content type, locale and status."""
     return bits_of_slots([d.slot for d in documents])
 
 
 def bits_of_slots(slots: Sequence[int]) -> int:
-    """Convert slots to a bit set."""
+    """Convert slot numbers to a bit set."""
     if not slots:
         return 0
     top = max(slots)
@@ -144,7 +142,7 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
 
 
 def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Sort items by a value, stably. Nulls come first, or last if descending."""
+    """Sort items stably by a value. Nulls come first, or last if `descending` is set."""
     return _sort([(value(item), item) for item in items], descending=descending)
 
 
@@ -158,7 +156,7 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 
 def value_of(column: Column) -> Callable[[Document], Any]:
-    """Return a function that returns the value by which a document is sorted, or None for null."""
+    """Return the function that computes a document's sort value for a column."""
     at = column.at
     if column.attribute.name == "id":
         # Numeric ids are hashes, but clients that sort by id expect the order of creation.
@@ -228,8 +226,8 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the bit set of documents whose sort value starts with `text`, or None if the order can't
-    determine it.
+    """Return the bit set of documents whose sort value starts with `text`, or None if it can't be
+    determined.
     """
     if not text:
         return not_null(order)

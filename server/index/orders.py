@@ -13,7 +13,7 @@ _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key for an order by the documents' own columns, in one content type, locale and status."""
+    """Cache key for documents sorted by their own columns."""
 
     uid: str
     columns: tuple[Column, ...]
@@ -22,10 +22,9 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for an order by values in related documents.
+    """Cache key for documents sorted by values in related documents.
 
-    For each sort key, `paths` contains the position in the row at each step, and whether the sort is
-    descending.
+    For each sort key, `paths` contains the row position at each step, and whether the sort is descending.
     """
 
     uid: str
@@ -35,7 +34,7 @@ class PathKey(NamedTuple):
 
 
 class Orders:
-    """Cache for the orders in one snapshot."""
+    """Cache for one snapshot's sorted documents."""
 
     __slots__ = ("cache",)
 
@@ -51,9 +50,7 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot. It contains updated versions of the orders by the documents'
-        own columns.
-
+        """Return a cache for the next snapshot. Orders by the documents' own columns are kept and updated.
         `changes` maps uids to the removed and added documents.
         """
         orders = Orders(self.cache.most)
@@ -68,15 +65,14 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the orders in a snapshot of content and users.
-
-    The two original caches also use its orders by the documents' own columns.
+    """Cache for the sorted documents of a snapshot that joins content and users.
+    Orders by the documents' own columns are stored in the two original caches.
     """
 
     __slots__ = ("_base", "_other", "_uids")
 
     def __init__(self, base: Orders, other: Orders, uids: Set[str]) -> None:
-        """Store orders for the content types in `uids` in `other`, and all others in `base`."""
+        # `other` stores the orders for content types in `uids`, and `base` stores the rest.
         super().__init__(base.cache.most)
         self._base, self._other, self._uids = base, other, uids
 

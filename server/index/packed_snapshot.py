@@ -14,9 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot. `people` contains the users and roles, and `users` is the users' version number,
-    or None.
-    """
+    """A serialized snapshot of content and, optionally, of users and roles (`people`)."""
 
     schema: Schema
     content: Blocks
@@ -33,10 +31,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the snapshot of the content, and the same snapshot joined with users.
-
-    If no users were packed, both are the same.
-    """
+    """Return the content snapshot, and the same snapshot joined with users, if any were packed."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:
         return content, content

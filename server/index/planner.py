@@ -1,4 +1,4 @@
-"""Query planner: splits a filter into a bit set of candidates from the index and a residual filter."""
+"""Query planner, which splits a filter into a bit set of candidates and a residual filter."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
@@ -35,9 +35,7 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """Result of planning a filter: the bit set of candidates (None for all documents), and the residual
-    filter that they must match (None if all of them match).
-    """
+    """Query plan: candidates (None for all documents), and residual filter (None if all candidates match)."""
 
     bits: int | None = None
     rest: Filter | None = None
@@ -64,9 +62,7 @@ _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", 
 
 
 def _cost(part: Filter) -> int:
-    """Return a filter's rank for the order of evaluation: comparisons first, then relations, then text
-    searches.
-    """
+    # Comparisons come first, then relations, then text searches.
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -77,7 +73,7 @@ def _cost(part: Filter) -> int:
 
 
 def _searched_text(part: Filter) -> str:
-    """Return the casefolded text of a `$containsi` comparison, or "" for other filters."""
+    # The result is "" for filters other than `$containsi` comparisons.
     if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
         return ""
     if not is_orderable(part.attribute) or part.attribute.name == "locale":
@@ -86,7 +82,7 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on documents of one content type. Relations are resolved in `locale`."""
+    """Planner for filters on one content type. Relations are resolved in `locale`."""
 
     view: View
     type: Type
@@ -172,9 +168,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the bit set of documents that may match a comparison (None if it can't be computed), and
-        whether all of them match.
-
+        """Return a bit set of possible matches (None if unknown), and whether all of these documents match.
         `name` is the operator without its negation.
         """
         textual = part.attribute.group in ("string", "date")
@@ -193,7 +187,6 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """Return the bit set of documents that contain the casefolded `text` in any of the columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.search_results.containing(self._slots, key, self.view.budget)
 
@@ -213,7 +206,7 @@ class Planner(NamedTuple):
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        """Plan a comparison with a column that has the same value in all candidates."""
+        # The column has the same value in all candidates.
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)
@@ -225,7 +218,6 @@ class Planner(NamedTuple):
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a filter on a relation: find the matching targets, then the documents that refer to them."""
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
@@ -254,7 +246,6 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """Return the possible targets of the relation that match the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)

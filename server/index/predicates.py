@@ -1,4 +1,4 @@
-"""Filter compiler, which converts a filter to a function that tests a single row (spec.md 5)."""
+"""Filter compiler, which converts a filter to a test for a single row (spec.md 5)."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -23,7 +23,7 @@ def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test. Each tested document costs `weight` steps of the budget."""
+    """Return the documents that pass a test. Each test costs `weight` steps of the budget."""
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):
@@ -87,7 +87,6 @@ def _compare(filter_: Compare) -> Test:
 
 
 def _folding(filter_: Compare) -> Test:
-    """Return a case-insensitive test for a text column."""
     at, operand, expected, predicate = (
         filter_.at,
         filter_.operand,
@@ -105,7 +104,6 @@ def _folding(filter_: Compare) -> Test:
 
 
 def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
-    """Return a function that converts a value before it is compared, or None if none is needed."""
     attribute = filter_.attribute
     textual = attribute.group == "string" or attribute.group == "date"
     if filter_.operator.folds:
@@ -130,10 +128,7 @@ def _missing(view: View, filter_: Missing) -> Test:
 
 
 def _through(view: View, filter_: Through) -> Test:
-    """Return a test that passes if any related item matches the inner filter.
-
-    If there are no related items, the inner filter is applied to a row of nulls, as in an SQL outer join.
-    """
+    # Without related items, the inner filter is applied to a row of nulls, as in an SQL outer join.
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
     matches_nulls = inner((None,) * len(filter_.target.columns), None, "")
     weight, spend = weight_of(filter_.inner), view.budget.spend
@@ -167,9 +162,7 @@ def _through(view: View, filter_: Through) -> Test:
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
-    """Return a test as `_through` does, but for relations that are stored as ids. Each target is tested only
-    once.
-    """
+    # This is for relations that are stored as ids. Each target is tested only once.
     at, target = filter_.at, filter_.target
     results: dict[tuple[str, str], bool | None] = {}
     weight, spend = weight_of(filter_.inner), view.budget.spend

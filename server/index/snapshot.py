@@ -1,6 +1,4 @@
-"""The index: an immutable snapshot of all documents, so a request needs no lock and never sees a partial
-change.
-"""
+"""Immutable snapshot of all documents, which requests read without a lock."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -47,10 +45,12 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents in a site at one moment. `number` increases with every new snapshot in a process.
+    """Index of all documents in a site at one moment.
 
-    `fragments` caches rendered documents, and `rendered` caches rendered documents that contain populated
-    documents. `users` is the version number of the joined users, or None.
+    - `number` increases with every new snapshot in a process.
+    - `fragments` caches rendered documents without populated relations.
+    - `rendered` caches rendered documents with populated relations.
+    - `users` is the version number of the joined users, or None.
     """
 
     schema: Schema
@@ -66,7 +66,7 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return this snapshot with additional tables. `users` is the version number of the users."""
+        """Return a copy with additional tables. `users` is the version number of the users."""
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -85,9 +85,7 @@ class Snapshot:
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the document versions of a content type, sorted by columns. The order is cached and kept up
-        to date.
-        """
+        """Return the document versions of a content type, sorted by columns. The result is cached."""
 
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
@@ -97,16 +95,14 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a bit set, in the default order. This is fast for small sets."""
+        """Return the documents in a bit set, in the default order. Fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the document versions of a content type whose relation `relation` refers to `target`, in the
-        default order.
-        """
+        """Return the document versions whose relation refers to `target`, in the default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
@@ -116,7 +112,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from all documents. The result is the same as that of `apply`, but this is faster."""
+    """Create a snapshot from documents. Faster than `apply`, with the same result."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -140,9 +136,7 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
     """Return a new snapshot after removing and adding documents.
-
-    If more than one file claims the same document id, locale and status, the file whose path sorts first
-    wins.
+    If several files contain the same version of a document, the file whose path sorts first wins.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -205,11 +199,7 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Return the media files by key after a change.
-
-    If the names of files differ only in the Unicode encoding of accents, the file whose path sorts first
-    wins.
-    """
+    # If two files have the same key, the file whose path sorts first wins.
     changed, freed = media.mutate(), set[str]()
     for document in removed:
         key = _media_key(document)
@@ -231,9 +221,7 @@ def _media_key(document: Document) -> str | None:
 
 
 class View(NamedTuple):
-    """A snapshot as one request sees it: with the drafts of the content types in `drafts`, and with a
-    `publicationFilter`.
-    """
+    """A request's view of a snapshot. `drafts` contains the uids of types whose drafts are visible."""
 
     snapshot: Snapshot
     settings: Settings
@@ -242,18 +230,13 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation resolves to, or None.
-
-        `locale` is the locale of the referring document.
-        """
+        """Return the version that a relation from a document in `locale` resolves to, or None."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the targets of a relation or media attribute. Missing targets are
-        omitted.
-
+        """Return a function that finds the existing targets of a relation or media attribute.
         For a to-one relation, only the first result is valid.
         """
         if attribute.type == "media":
@@ -294,7 +277,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the versions of the document in other locales, in the order of the site's settings."""
+        """Return the document's versions in other locales, in the order of the site's settings."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

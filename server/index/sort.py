@@ -18,8 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents. The documents passed to it must be in the default order.
-
+    """Return a function that sorts documents, which must already be in the default order.
     Nulls come first, or last if descending.
     """
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
@@ -38,7 +37,7 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components, given the locale of the document that contains them."""
+    """Return a function that sorts components, given the locale of their document."""
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -58,9 +57,7 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort the items of each type in a mixed list. The sequence of types in the list, such as A, B, A, is
-    kept.
-    """
+    """Sort the items of each type in a mixed list, without changing which type is at each position."""
     ordered = list(items)
     for uid, sort in sorts.items():
         positions = [i for i, item in enumerate(ordered) if item.type.uid == uid]
@@ -100,9 +97,7 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that takes an item and its locale, and returns the item's sort value. If an item has
-    more than one, this is the value that sorts first.
-    """
+    # If an item has several values, the first value in sort order counts.
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
     if not key.steps:
@@ -120,9 +115,6 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that follows `step` from an item, and of the values that it leads to, returns the
-    value that sorts first.
-    """
     follow, spend = _follower(view, step), view.budget.spend
     cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.
 

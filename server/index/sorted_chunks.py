@@ -1,4 +1,4 @@
-"""Immutable sorted sequence in chunks. A changed copy shares most of its chunks with the original."""
+"""Immutable sorted sequence, stored in chunks that changed copies share."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
@@ -64,9 +64,8 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high`. None means no upper bound.
-
-        They are grouped by chunk. Complete chunks are paired with their notes, and parts of chunks with None.
+        """Yield the items with `low` <= key < `high`, by chunk. Parts of chunks have no notes (None).
+        If `high` is None, there is no upper bound.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -80,7 +79,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy without the items in `removed` (compared by key) and with the items in `added`."""
+        """Return a copy without the removed items (compared by key) and with the added items."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

@@ -1,6 +1,4 @@
-"""Substring search in text columns. The texts of each block of documents are joined, so that a single search
-covers the whole block.
-"""
+"""Substring search in text columns. The texts of many documents are joined and searched together."""
 
 import ctypes
 from array import array
@@ -28,8 +26,8 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate, besides the key and the set
 
 
 class Joined(NamedTuple):
-    """The joined casefolded texts of a block of documents, in UTF-8. `starts` contains the offset of each
-    document's text, and the total length.
+    """Casefolded texts of a block of documents, joined as UTF-8.
+    `starts` contains the offset of each document's text, and the total length.
     """
 
     texts: bytes
@@ -37,7 +35,7 @@ class Joined(NamedTuple):
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the bit set of documents that contain the casefolded `text` in any of the columns."""
+    """Return the bit set of documents in which any of the columns contains the casefolded `text`."""
     if "\0" in text:
         return 0
     needle = _encode(text)
@@ -62,13 +60,13 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return the bit set of those documents in `bits` whose column `at` contains `text`. Case matters."""
+    """Return a bit set of the documents in `bits` whose column `at` contains `text`. Case matters."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in column `at`, as bytes that may end with SEPARATOR."""
+    # The text may end with SEPARATOR.
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -76,7 +74,7 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for a search for casefolded text in some columns of one content type, locale and status."""
+    """Cache key for a text search in columns of one content type, locale and status."""
 
     uid: str
     columns: tuple[int, ...]
@@ -86,7 +84,7 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache for the results of text searches in one snapshot. Clients repeat a search for each page."""
+    """Cache for text searches in one snapshot, because clients repeat a search for each page."""
 
     __slots__ = ("cache",)
 
@@ -95,7 +93,6 @@ class SearchResults:
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the bit set of documents that match a search, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -109,7 +106,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts in these columns in advance, to speed up the first search."""
+    """Join the texts of these columns in advance, to speed up the first search."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -124,7 +121,6 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Join the texts of a block's documents in column `at`. Packed rows are read without unpacking them."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -159,7 +155,6 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the positions of the documents in the block that contain `needle`, in ascending order."""
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -195,7 +190,7 @@ Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """Return a function like `texts.find`, but faster if memmem is available."""
+    # Like `texts.find`, but faster if memmem is available.
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
@@ -208,7 +203,6 @@ def _finder(texts: bytes) -> Find:
 
 
 def _load_memmem() -> Callable[[int, int, bytes, int], int | None] | None:
-    """Return memmem from the C library, or None if it is unavailable."""
     try:
         function = ctypes.PyDLL(None).memmem
     except (AttributeError, OSError):

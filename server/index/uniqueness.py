@@ -1,4 +1,4 @@
-"""Uniqueness of values among a content type's published versions in the same locale."""
+"""Uniqueness of values among the published documents of a content type in one locale."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """A table that finds versions by unique value, such as `index.type_table.Table`."""
+    """Table that finds versions by unique value."""
 
     @property
     def unique(self) -> UniqueValues:
@@ -32,9 +32,7 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield the same as `unique_values`, but with the content type or component that defines the attribute as
-    the first element.
-    """
+    # The first element is the content type or component that defines the attribute.
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
@@ -44,9 +42,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the path of each value that must be unique but that more than one component of the document
-    contains.
-    """
+    """Yield the paths of values that must be unique but are repeated in the document's components."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -68,9 +64,7 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each value in `values` that must be unique but is taken, with the other published
-    documents that contain it.
-
+    """Yield the path of each value that is taken, and the other published documents that contain the value.
     `is_checked` is called with the name of the top-level attribute.
     """
     for path, value in unique_values(type_, values):
@@ -82,8 +76,8 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each value that must be unique but that more than one document contains: its path, the value, and
-    all versions that contain it.
+    """Yield path, value and document versions for each value that must be unique but occurs more than
+    once.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

@@ -1,6 +1,4 @@
-"""Index of users and roles as documents, so that content can have relations to them. It contains no
-secrets.
-"""
+"""Index of users and roles as documents, without secrets, for relations from content."""
 
 import threading
 from collections.abc import Iterable, Mapping
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders for the users and roles at one moment. `version` is the users' version number."""
+    """Index tables of the users and roles. `version` is the users' version number."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -36,7 +34,7 @@ NO_USERS = UserTables()
 
 
 class UserIndex:
-    """Index of the users and roles in a site. Thread-safe."""
+    """Thread-safe index of a site's users and roles."""
 
     def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
@@ -82,7 +80,6 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Index the changed users. If users were deleted, rebuild the whole index."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]

@@ -1,4 +1,4 @@
-"""Interface to background jobs: their names, the work that they do, and their schedules."""
+"""Background jobs: their interface, their schedules and their stored positions."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ MAX_WAIT_S = 60.0  # A job that waits for a time of day pauses at most this long
 
 
 class Clock:
-    """Clock for jobs, which tests can replace. Pauses use the monotonic clock."""
+    """Clock for jobs, which tests can replace."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -28,15 +28,13 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification of `changed`, for at most `seconds`. The caller must hold the lock of
-        `changed`.
-        """
+        """Wait for a notification, for at most `seconds`. The caller must hold the lock of `changed`."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return how many seconds to pause until the Unix time `at`, at most MAX_WAIT_S.
+        """Return the seconds until a Unix time, but at most MAX_WAIT_S.
 
-        Because of this limit, the pause might end too early, so check the time again afterwards.
+        Because of this limit, check the time again after the pause.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -45,8 +43,9 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Raised by a job that has already logged its failure. If `pause_s` is None, the job's `backoff`
-    determines the pause.
+    """Raised by a job that has already logged its failure.
+
+    If `pause_s` is None, the job's `backoff` determines the pause.
     """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
@@ -56,9 +55,9 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures: each is twice as long as the one before, up to `longest_s`.
+    """Exponential back-off after failures, from `first_s` to `longest_s` seconds.
 
-    The pauses start over after a success that comes at least `reset_s` seconds after the last failure.
+    A success resets the back-off if the last failure was at least `reset_s` seconds ago.
     """
 
     first_s: float = 1.0
@@ -72,7 +71,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """Clock, stop signal and `wake` function for one run of a job. Any thread may call `wake`."""
+    """Clock, stop signal and thread-safe `wake` function for one run of a job."""
 
     clock: Clock
     stopping: threading.Event
@@ -81,7 +80,7 @@ class JobContext:
 
 
 class Job(ABC):
-    """Background job with its own thread. It can save its position in a `Cursor`."""
+    """Background job that runs in its own thread."""
 
     name: str
     failure = "a job has failed and will be retried"  # log message after an unexpected error
@@ -89,9 +88,7 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job before its first run. If this raises an error, it is called again before the next
-        run.
-        """
+        """Prepare the job. Called before the first run, and again if an earlier call has failed."""
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
@@ -105,7 +102,7 @@ class Job(ABC):
 
 
 class DeferredJob(Job):
-    """Placeholder for a job. The job's modules are imported only when the job is first needed."""
+    """Placeholder that creates a job, and imports its modules, only when the job is first needed."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -136,7 +133,7 @@ FOLDER = "jobs"  # in .bifolio/
 class Cursor:
     """Stored position up to which a job has processed its data.
 
-    Move it only after the work is done, so that a killed job repeats some work rather than skipping any.
+    Move the cursor only after the work is done: a killed job then repeats work instead of skipping it.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -150,7 +147,7 @@ class Cursor:
             return ""
 
     def move(self, position: str) -> None:
-        """Store a new position atomically. If this raises OSError, the old position is kept."""
+        """Store a new position atomically. Raises OSError."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"

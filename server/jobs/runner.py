@@ -16,7 +16,7 @@ STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result and time of a job's last run, and the time of its next run. The times are Unix times."""
+    """A job's last result, and the Unix times of its last and next runs."""
 
     name: str
     due: float | None  # None if the job runs only when `wake` is called
@@ -25,7 +25,7 @@ class Report:
 
 
 class Runner:
-    """Runner for background jobs, from `start` to `stop`.
+    """Runner for background jobs.
 
     It passes each job's report to `observe`, at the start and after each run.
     """
@@ -47,7 +47,7 @@ class Runner:
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Wait for them for at most `STOP_TIMEOUT_S` seconds."""
+        """Stop all jobs, waiting for at most `STOP_TIMEOUT_S` seconds."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -55,8 +55,9 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now or, if it is already running, once more after that run. If the job has failed, its
-        back-off pause still applies. Raises KeyError if there is no such job.
+        """Run a job now, or again after its current run. After a failure, the back-off pause still applies.
+
+        Raises KeyError if there is no such job.
         """
         self._lanes[name].wake()
 
@@ -141,9 +142,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the remaining pause in seconds, or None to wait for `wake`. The caller must hold the
-        lock.
-        """
+        """Return the remaining pause, or None to wait for `wake`. The caller must hold the lock."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now

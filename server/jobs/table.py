@@ -1,4 +1,4 @@
-"""Shared memory with the reports on all jobs, so that every worker can return them as metrics."""
+"""Shared memory for job reports, which all workers return as metrics."""
 
 import mmap
 import struct
@@ -12,7 +12,7 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 class JobTable:
     """The latest report on each job, in shared memory. Create it before the workers are forked.
 
-    Readers may see a half-written report, which is good enough for metrics.
+    Readers can see a half-written report, which is good enough for metrics.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class JobTable:
         self._memory[:] = bytes(len(self._memory))
 
     def note(self, report: Report) -> None:
-        """Store the latest report on a job. Threads can store reports on different jobs at the same time."""
+        """Store a job's latest report. Threads can store reports on different jobs at the same time."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.due is None else report.due

@@ -52,7 +52,7 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return the description for a completion item with this `data`, or "" if there is none."""
+    """Return "" if the completion item with this `data` has no description."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))
@@ -132,7 +132,6 @@ class _Completion:
             }
 
     def _after_key(self, attribute: Attribute | None) -> str:
-        """Return the snippet to insert after a new key."""
         style, indent = self.cursor.style, " " * (self.cursor.indent + 2)
         many = attribute is not None and attribute.to_many
         if style == "json" or style == "toml" or style == "flow":
@@ -149,7 +148,6 @@ class _Completion:
     # --- entries of dynamic zones and lists ----------------------------------------------------
 
     def _entries(self, attribute: Attribute, dash: str) -> Json:
-        """Return a completion with a skeleton for each component that the list can contain."""
         uids = [attribute.component] if attribute.component else list(attribute.components)
         types = (self.view.schema.types.get(uid or "") for uid in uids)
         return _listed(self.source, (self._entry(attribute, t, dash) for t in types if t is not None))
@@ -324,9 +322,7 @@ class _Completion:
 
 
 def _best(titles: Mapping[str, Collection[Entry]], query: str) -> list[tuple[str, Entry]]:
-    """Return up to MAX_ITEMS entries that contain `query`, each with its uid: first those whose id begins
-    with it, then those with a word that begins with it, then others.
-    """
+    """Return up to MAX_ITEMS entries that contain `query`, best matches first, each with its type's uid."""
     matching = [(uid, one) for uid, entries in titles.items() for one in entries if query in one.folded]
     word = f" {query}"
     first = islice((one for one in matching if one[1].folded.startswith(query)), MAX_ITEMS)

@@ -130,7 +130,6 @@ def _keys(place: _Place, cursor: Cursor, insertion: Insertion, known: set[str]) 
 
 
 def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
-    """Return the snippet to insert after a new key."""
     if place.is_settings:
         names = tuple(map(str, path))
         is_section = any(key.path[: len(names)] == names and key.path != names for key in KEYS.values())

@@ -82,7 +82,7 @@ def _summary(document: Document) -> str:
 
 
 def describe_media(view: View, file: Document) -> str:
-    """Describe a media file, including its picture if it is an image."""
+    """Describe a media file, with a preview if it is an image."""
     parts = [f"**{plain(file.path)}**", measurements(file)]
     if str(_value(file, "mime") or "").startswith("image/"):
         parts.insert(1, f"![]({view.uri(file.path)})")
@@ -135,7 +135,6 @@ def _rule(attribute: Attribute) -> Iterable[str]:
 
 
 def describe_type(type_: Type) -> str:
-    """Describe a content type or component and its attributes."""
     rows = [f"- `{name}`: {kind(attribute)}" for name, attribute in type_.attributes.items()]
     return f"**{type_.uid}**\n\n" + " ".join(sentences_of_type(type_)) + "\n\n" + "\n".join(rows)
 

@@ -74,8 +74,9 @@ def code_actions(
     versions: Mapping[str, int | None],
     only: Iterable[str] = (),
 ) -> list[Json]:
-    """Return fixes for the problems in a span, and one fix for all problems in the file. If `only` is not
-    empty, only these kinds of code actions are returned.
+    """Return quick fixes for the problems in a span, and one that fixes all problems in the file.
+
+    If `only` is not empty, only these kinds of code actions are returned.
     """
     text = view.text(path)
     if text is None:

@@ -12,13 +12,11 @@ MAX_COMPARED_LINES = 4000  # With more lines, one edit replaces all of them.
 
 
 def text_edits(old: str, new: str) -> list[Json]:
-    """Return the edits that change the text `old` into `new`."""
     text = Text(old)
     return [{"range": text.range(span), "newText": added} for span, added in _changes(old, new)]
 
 
 def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
-    """Yield the spans of `old` to replace, and their new texts."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
@@ -38,7 +36,7 @@ def _changes(old: str, new: str) -> Iterator[tuple[Span, str]]:
 
 
 def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
-    """Remove from a change the characters that `old` and `new` have in common at the start and at the end."""
+    """Strip the common prefix and suffix from a change."""
     start, most = 0, min(len(old), len(new))
     while start < most and old[start] == new[start]:
         start += 1
@@ -51,7 +49,7 @@ def _trimmed(begin: int, old: str, new: str) -> tuple[Span, str]:
 
 
 def edit_of_plan(root: Path, plan: Plan, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that carries out a plan: first the changes to texts, then the renames of files.
+    """Return the workspace edit that carries out a plan. Text changes come before renames.
 
     `versions` maps the path of each open text to its version.
     """

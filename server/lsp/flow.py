@@ -35,7 +35,7 @@ class Node:
 
 @dataclass(slots=True)
 class Container:
-    """An open bracket. `expects` is what comes next: "key", "colon", "value" or "comma"."""
+    """An unclosed bracket. `expects` is "key", "colon", "value" or "comma"."""
 
     is_mapping: bool
     path: KeyPath
@@ -51,10 +51,10 @@ class Container:
 
 @dataclass(slots=True)
 class Flow:
-    """Result of scanning brackets.
+    """Result of scanning a bracketed value.
 
-    `open` contains unclosed brackets, and `last` the last token if it touches the end of the text. If
-    `is_too_deep`, more than MAX_DEPTH levels are nested, and there are no nodes.
+    `open` contains the unclosed brackets. `last` is the last token, if it touches the end of the text. If
+    `is_too_deep` is set, more than MAX_DEPTH levels are nested, and `nodes` is empty.
     """
 
     nodes: list[Node]
@@ -66,9 +66,7 @@ class Flow:
 
 
 def scan_flow(text: str, start: int, end: int, path: KeyPath) -> Flow:
-    """Scan the bracketed value at index `start`, up to its closing bracket or the index `end`. `path` is the
-    path of this value.
-    """
+    """Scan the bracketed value that starts at index `start` and has the key path `path`."""
     flow = Flow([], [], start)
     for found in _tokens(text, start, end):
         flow.end = found.end()
@@ -138,9 +136,7 @@ def _scalar(flow: Flow, text: str, found: re.Match[str]) -> None:
 
 
 def plain_text(text: str, quote: str) -> str:
-    """Return the value of a scalar, given its text without quotes. Escape sequences are decoded according to
-    `quote`.
-    """
+    """Decode the text between the quotes of a scalar. `quote` is "" for a plain scalar."""
     if quote == '"' and "\\" in text:
         try:
             return str(json.loads(f'"{text}"'))

@@ -15,7 +15,10 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./ @-]*(?<! )")
 
 @dataclass(frozen=True, eq=False)
 class Insertion:
-    """Writer of keys and values at a cursor. `snippets` tells whether the editor supports snippets."""
+    """Builder for the edits that insert keys and values at a cursor.
+
+    `snippets` tells whether the editor supports snippets.
+    """
 
     text: Text
     cursor: Cursor

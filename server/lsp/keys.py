@@ -30,8 +30,9 @@ _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The part of a file that contains keys. `body` is where the Markdown body starts or, in other files,
-    where the text ends.
+    """The part of a file that contains keys.
+
+    `body` is the index where the Markdown body starts. In other files, it is the end of the text.
     """
 
     style: str
@@ -41,7 +42,7 @@ class Region:
 
 
 def region_of(path: str, text: str) -> Region:
-    """Return which part of a document file contains keys."""
+    """Return the part of a document file that contains keys."""
 
     # Unclosed front matter extends to the end: its last line may not be typed yet.
     if not path.endswith(MARKDOWN):
@@ -64,8 +65,9 @@ def region_of(path: str, text: str) -> Region:
 
 
 def nodes_of(path: str, text: str) -> list[Node]:
-    """Return the keys and list items of a document file, in the order in which they appear. There are none if
-    the file is too long or its values are nested too deeply.
+    """Return the keys and list items of a document file in file order.
+
+    The list is empty if the file is too long or its values are nested too deeply.
     """
     if len(text) > MAX_SCANNED_CHARS:
         region = region_of(path, text)
@@ -142,16 +144,14 @@ class _YamlScanner:
             self._value(at, start, end, at - start)
 
     def is_in_block(self, content: str, indent: int) -> bool:
-        """Return whether a line belongs to the text of a key such as `body: |`."""
+        """Return whether a line belongs to a block scalar such as `body: |`."""
         if self.block is not None and (not content.strip() or indent > self.block):
             return True
         self.block = None
         return False
 
     def enter_items(self, at: int, start: int, end: int) -> tuple[int, bool]:
-        """Enter the list items that begin at an index. Return the index after their dashes, and whether there
-        are any.
-        """
+        """Enter the list items at an index. Return the index after their dashes, and whether any exist."""
         is_item = False
         while self.text[at : at + 1] == "-" and self.text[at + 1 : min(at + 2, end)].strip() == "":
             self.leave(at - start + 0.5)
@@ -201,9 +201,7 @@ class _YamlScanner:
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
     def _flow_end(self, at: int, column: int) -> int:
-        """Return the latest index at which the brackets at `at` can end: before the next line with a key or
-        dash that is not indented more than `column`.
-        """
+        """Return the latest index at which the bracket opened at `at` can end."""
         for start, after in _lines(self.text, next_line(self.text, at), self.end):
             found = _AFTER_BRACKETS.match(self.text, start, after)
             if found and len(found[1]) <= column:
@@ -299,9 +297,9 @@ def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
 class Cursor:
     """Place of the cursor among the keys of a file.
 
-    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the span of the text that
-    a completion replaces, and `prefix` is the part of this text before the cursor. `style` is "yaml", "flow"
-    (YAML or TOML in brackets), "json" or "toml".
+    `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
+    replaces, and `prefix` is the part of that text before the cursor. `style` is "yaml", "flow" (YAML or TOML
+    in brackets), "json" or "toml".
     """
 
     role: str
@@ -315,7 +313,7 @@ class Cursor:
 
 
 def cursor_at(path: str, text: str, index: int) -> Cursor | None:
-    """Return the place of the cursor at an index, or None if nothing can be completed there."""
+    """Locate the cursor among the keys of a file. Return None if nothing can be completed there."""
     region = region_of(path, text)
     if index >= region.body and path.endswith(MARKDOWN) and region.body:
         return Cursor("body", (), (index, index))

@@ -19,9 +19,7 @@ from server.site.check.links import MEDIA_PREFIX
 
 
 def with_links(view: View, plan: Plan) -> Plan:
-    """Return `plan` with additional changes: to links that lead to the renamed files, and to relative links
-    in these files.
-    """
+    """Return `plan` with updates of links to renamed files, and of relative links inside these files."""
     moved = {path for path in plan.renames if path.endswith(MARKDOWN)}
     texts = dict(plan.texts)
     for path in sorted(moved | paths_with(view, names_of(view, plan.renames))):
@@ -38,7 +36,6 @@ def with_links(view: View, plan: Plan) -> Plan:
 
 
 def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> Iterator[tuple[Span, str]]:
-    """Yield the spans of the links to change in the text of a file, and their new destinations."""
     for link in links_in(Text(text), path):
         target, mark, anchor = link.destination.partition("#")
         found = destination_of(view, path, link.destination) if target else None
@@ -48,9 +45,7 @@ def _changes(view: View, path: str, text: str, renames: Mapping[str, str]) -> It
 
 
 def _renamed(view: View, path: str, target: str, leads_to: str, renames: Mapping[str, str]) -> str:
-    """Return the new destination of a link in the file at `path`. Before the renames, its destination is
-    `target`, which leads to the file at `leads_to`.
-    """
+    """Return the new destination of a link whose old destination `target` leads to the file `leads_to`."""
     new = renames.get(leads_to, leads_to)
     if target.startswith(MEDIA_PREFIX):
         return target if new == leads_to else MEDIA_PREFIX + quote(new.removeprefix(f"{UPLOADS}/"))

@@ -102,8 +102,9 @@ def body_start(path: str, text: str) -> int | None:
 
 
 def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
-    """Return the path and the anchor to which a link in the file at `path` leads, or None if it does not lead
-    to a file in the site. If the link leads to a page, the returned path is that of the page's document.
+    """Return the path and anchor that a link leads to, or None if it does not lead to a file in the site.
+
+    A link to a page leads to the page's document.
     """
     target, _, anchor = link.partition("#")
     plain = unquote(target)
@@ -124,9 +125,7 @@ def destination_of(view: View, path: str, link: str) -> tuple[str, str] | None:
 
 
 def document_at(view: View, path: str, target: str) -> Document | None:
-    """Return the document whose page a link in the file at `path` leads to, or None. `target` is the link's
-    destination without the anchor.
-    """
+    """Return the document whose page a link leads to, or None. `target` is the link without its anchor."""
     addresses, source = view.overlay.audit.addresses, view.overlay.document(path)
     if not addresses.pages or not target.startswith("/"):
         return None
@@ -135,7 +134,6 @@ def document_at(view: View, path: str, target: str) -> Document | None:
 
 
 def link_at(text: Text, path: str, index: int) -> Link | None:
-    """Return the link at an index of a Markdown text, or None."""
     return next((link for link in links_in(text, path) if link.span[0] <= index <= link.span[1]), None)
 
 
@@ -150,7 +148,7 @@ def _existing(view: View, path: str) -> str:
 
 
 def anchor_span(view: View, path: str, anchor: str) -> Span | None:
-    """Return the span of the heading with this anchor in the file at `path`, or None if there is none."""
+    """Return the span of the heading with this anchor, or None if the file has none."""
     text = view.text(path)
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:
@@ -258,10 +256,7 @@ def _pages(view: View, source: Source, query: str) -> Iterator[Json]:
 
 
 def _named(view: View, pages: Pages, name: str, locale: str) -> Iterator[tuple[Document, str]]:
-    """Yield the documents that `name` matches, each with its title. It can match part of the title, of the
-    id, or of the attribute value in the document's address. For a title or id, yield the version in
-    `locale`.
-    """
+    """Yield each document whose title, id or address contains `name`, with its title."""
     titles = view.titles.of(view.snapshot, pages.type.uid)
     values = view.overlay.audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
     for value in sorted(value for value in values if name in value.casefold()):

@@ -25,9 +25,7 @@ START: Json = {"start": {"line": 0, "character": 0}, "end": {"line": 0, "charact
 
 
 def definition(view: View, path: str, params: Json) -> list[Json]:
-    """Return the location at which the document, media file, component, attribute or heading at a position is
-    defined.
-    """
+    """Return where the document, media file, component, attribute or heading at a position is defined."""
     source = view.source(path)
     if source is None:
         uid = uid_at(view, path, params) if is_configuration(path) else None
@@ -101,8 +99,9 @@ def references(view: View, path: str, params: Json) -> list[Json]:
 
 
 def key_at(view: View, path: str, params: Json) -> Key | None:
-    """Return the key of the document or media file to which the value or link at a position refers. If there
-    is no such value or link, return the key of the document in the file.
+    """Return the key of the document or media file that the value or link at a position refers to.
+
+    If there is no reference at the position, return the key of the file's own document.
     """
     if path.startswith(f"{UPLOADS}/"):
         return MEDIA, media_key(path.removesuffix(SIDECAR_SUFFIX)) or ""
@@ -121,7 +120,7 @@ def key_at(view: View, path: str, params: Json) -> Key | None:
 
 
 def key_of_link(view: View, path: str, link: str) -> Key | None:
-    """Return the key of the document or media file to which a link in the file at `path` leads, or None."""
+    """Return the key of the document or media file that a link leads to, or None."""
     found = destination_of(view, path, link)
     if found is None:
         return None
@@ -141,7 +140,6 @@ def _relations_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def _links_to(view: View, key: Key) -> Iterator[Json]:
-    """Yield the Markdown links to a document or media file."""
     versions = _paths_of(view, key)
     for path in sorted(paths_with(view, names_of(view, versions))):
         text = view.text(path)
@@ -153,9 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def names_of(view: View, paths: Iterable[str]) -> set[str]:
-    """Return a set of words such that every link to one of the files at `paths` contains at least one of
-    them.
-    """
+    """Return words such that every link to these files contains at least one of the words."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])
@@ -191,7 +187,7 @@ def _paths_of(view: View, key: Key) -> set[str]:
 
 
 def document_links(view: View, path: str, params: Json) -> list[Json]:
-    """Return the relations, media paths and links in a file, with the files to which they lead."""
+    """Return the relations, media paths and links in a file, each with its target file."""
     source = view.source(path)
     if source is None:
         return []

@@ -68,19 +68,16 @@ def _plain(value: Any) -> str:
 
 
 def _existing(view: View, path: str) -> str:
-    """Return the path of an existing file for the document at `path`, in any format, or "" if there is
-    none.
-    """
+    """Return the path of the document's file in any format, or "" if the document does not exist."""
     stem = path.rpartition(".")[0]
     paths = dict.fromkeys((path, *(f"{stem}{ending}" for ending in ENDINGS)))
     return next((one for one in paths if one in view.texts or (view.root / one).exists()), "")
 
 
 def new_document(view: View, arguments: Json) -> tuple[Json, str]:
-    """Return the edit that creates a new document, and the URI of the document's file. Raises
-    ValidationError.
+    """Return the edit that creates a document, and the URI of its file.
 
-    `arguments` contains `type`, `name` and optionally `locale`.
+    `arguments` contains `type`, `name` and optionally `locale`. Raises ValidationError.
     """
     named, name = str(arguments.get("type", "")), str(arguments.get("name", "")).strip("/")
     types = {type_.singular: type_ for type_ in view.schema.content_types}

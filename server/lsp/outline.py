@@ -57,7 +57,7 @@ def _name(node: Node, nodes: list[Node], text: Text) -> str:
 
 
 def _ends(path: str, text: str, nodes: list[Node]) -> list[int]:
-    """Return the end index of the value of each node, which is before the next key outside this value."""
+    """Return the index at which each node's value ends."""
     ends: list[int] = []
     region_end = region_of(path, text).end
     open_nodes: list[int] = []
@@ -91,7 +91,6 @@ def _heading_symbols(text: Text, found: list[Heading]) -> list[Json]:
 
 
 def _sections(text: Text, found: list[Heading]) -> list[Span]:
-    """Return the span of each heading's section."""
     spans = []
     for at, heading in enumerate(found):
         after = (other.span[0] for other in found[at + 1 :] if other.level <= heading.level)

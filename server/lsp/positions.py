@@ -19,7 +19,7 @@ Span = tuple[int, int]  # (start, end); `end` is exclusive
 
 
 class Text:
-    """A text whose lines are counted the way editors count them."""
+    """A text with zero-based lines and UTF-16 columns, as editors count them."""
 
     def __init__(self, value: str) -> None:
         self.value = value
@@ -43,9 +43,7 @@ class Text:
         return bisect_right(self.starts, index) - 1
 
     def index(self, position: Any) -> int:
-        """Return the index in the text for an editor's position. A position outside the text is moved to the
-        nearest index in it.
-        """
+        """Convert an editor's position to an index. Positions outside the text become the nearest index."""
         line, units = _numbers(position)
         if line >= len(self.starts):
             return len(self.value)
@@ -69,9 +67,7 @@ class Text:
         return {"start": self.position(span[0]), "end": self.position(span[1])}
 
     def place(self, line: int | None, column: int | None) -> int:
-        """Return the index in the text for a line and a column, which count from 1. Return 0 if `line` is
-        None.
-        """
+        """Convert a line and a column, counted from 1, to an index. Return 0 if `line` is None."""
         if line is None:
             return 0
         if "\r" not in self.value:

@@ -38,7 +38,7 @@ RequestId = int | str
 
 
 class RequestError(Exception):
-    """Raised to respond to a request with an error. The message is meant for the user."""
+    """Error that is sent in response to a request, with a message for the user."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -72,10 +72,7 @@ class MessageReader:
                 return message
 
     def _read_length(self) -> int | None:
-        """Read a header, and return the length of the body in bytes, or None at the end of the stream.
-
-        After an invalid header, this searches for the next valid one.
-        """
+        """Read the next valid header. Return the body's length in bytes, or None at the end of the stream."""
         length, is_lost, is_empty = None, False, True
         while line := self._stream.readline(MAX_HEADER_BYTES):
             wrong = ""
@@ -97,7 +94,7 @@ class MessageReader:
         return None
 
     def _read_body(self, length: int) -> bytes | None:
-        """Read a body, or return None if the stream ends before the body does."""
+        """Return None if the stream ends before the body does."""
         data = bytearray()
         while len(data) < length:
             piece = self._stream.read(min(length - len(data), _PIECE_BYTES))
@@ -138,7 +135,7 @@ def _valid_length(text: bytes) -> int | None:
 
 
 def _read_json(data: bytes) -> Any:
-    """Parse JSON. Surrogates without their other half, which orjson refuses, are replaced."""
+    """Parse JSON. Replace lone surrogates, which orjson rejects."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:

@@ -24,9 +24,7 @@ NO_FILES_MESSAGE = "Your editor can't rename files; close the document and run `
 
 
 def prepare_rename(view: View, path: str, params: Json) -> Json | None:
-    """Return the range of the name at a position and the id to edit, or None if nothing can be renamed
-    there.
-    """
+    """Return the range of the name at a position and the id to edit, or None if there is no such name."""
     key, source = key_at(view, path, params), view.source(path)
     if key is None or source is None:
         return None
@@ -49,10 +47,9 @@ def _names(source: Source) -> set[KeyPath]:
 
 
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
-    """Return the edit that renames the document or media file at a position, and updates all references to
-    it.
+    """Return the edit that renames the document or media file at a position and updates all references to it.
 
-    Raises the errors of `plan_rename`, and ValidationError if links to the new name would need escapes.
+    Raises ValidationError and the errors of `plan_rename`.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -84,7 +81,7 @@ def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that must accompany a rename of files in the editor, or None if there are none."""
+    """Return the edits that must accompany the editor's rename of files, or None if there are none."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

@@ -41,9 +41,7 @@ class Session:
             workspace.stop()
 
     def find(self, uri: object) -> tuple[Workspace, str] | None:
-        """Return the site that contains a file, and the file's path in the site. Return None if the file is
-        outside all sites.
-        """
+        """Return the site that contains a file, and the file's path in it, or None if no site contains it."""
         path = path_of(uri)
         root = self._root_of(path) if path else None
         if path is None or root is None:

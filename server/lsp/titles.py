@@ -14,23 +14,21 @@ MAX_TITLE_CHARS = 120
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """A document's id and its titles by locale, and `folded`, the case-folded text in which both are
-    searched.
-    """
+    """A document's id, and its titles by locale. `folded` is the case-folded text for searches."""
 
     document_id: str
     titles: Mapping[str, str]
     folded: str
 
     def title_in(self, locale: str) -> str:
-        """Return the title in a locale, or in another one if there is none."""
+        """Return the title in a locale, or else in any locale."""
         return self.titles.get(locale) or next(filter(None, self.titles.values()), "")
 
 
 class Titles:
     """Thread-safe cache of document titles, by content type.
 
-    After a change, only the titles of changed documents are read: 10,000 titles take 60 ms.
+    After a change, only the titles of changed documents are read again.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""View: immutable data for the features of the language server."""
+"""Immutable view of a site and of the texts that are open in the editor."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -81,9 +81,7 @@ class View:
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return a media file, or a version of a document, preferably in `locale`. Return None if there is
-        none.
-        """
+        """Return a media file, or a version of a document, preferably in `locale`, or None if none exists."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)
@@ -138,8 +136,9 @@ class Source:
         return type_.attributes.get(str(path[-1])) if type_ else None
 
     def target_at(self, path: KeyPath) -> tuple[Attribute, Key] | None:
-        """Return the attribute at a path and the key of the document or media file that it refers to, or
-        None.
+        """Return the attribute at a path, and the key of the document or media file that its value refers to.
+
+        Returns None if the value refers to nothing.
         """
         attribute, text = self.attribute_at(path), self.value(path)
         tree: object = Plain(text)

@@ -63,7 +63,7 @@ class OpenText:
 
 
 class Workspace:
-    """Site that is open in an editor. The callback `publish` sends diagnostics to the editor."""
+    """A site that is open in an editor. `publish` sends diagnostics to the editor."""
 
     def __init__(self, root: Path, client: Client, publish: Publish, timing: Timing) -> None:
         self.root, self._client = root, client
@@ -99,7 +99,6 @@ class Workspace:
     # --- texts ---------------------------------------------------------------------------------
 
     def put(self, path: str, opened: OpenText) -> None:
-        """Add a text that has been opened, or replace a text that has changed."""
         with self._changed:
             is_new = path not in self.opened
             self.opened = {**self.opened, path: opened}
@@ -133,7 +132,7 @@ class Workspace:
 
     @property
     def view(self) -> View | None:
-        """The last known state of the site with the current texts, or None before the site has been read."""
+        """The site as last read, with the current texts, or None before the site has been read."""
         overlay, opened = self._overlay, self.opened
         if overlay is None:
             return None
@@ -141,9 +140,7 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """Return the current state of the site with the current texts, or None before the site has been read.
-        This is slower than `view`.
-        """
+        """Like `view`, but up to date, and therefore slower."""
         view = self.view
         if view is None or self._site is None:
             return None
@@ -224,9 +221,7 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the path of the text to check (or None), and whether to check the
-        whole site.
-        """
+        """Wait until a check is due. Return the text's path or None, and whether to check the site."""
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -297,9 +292,9 @@ class Workspace:
         return replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Check the texts that are due while a check of the site is running.
+        """Check one due text, if there is any, during a check of the site.
 
-        Raises _OvertakenError if the check of the site has become useless because a text has changed.
+        Raises _OvertakenError if the check of the site must be abandoned.
         """
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:
@@ -362,9 +357,7 @@ _TEXT_RULES = frozenset(
 
 
 def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Combine the problems found in a text with the known problems of rules that such a check does not cover.
-    Known fixes are kept.
-    """
+    """Combine the problems found in a text with known problems of rules that this check omits."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

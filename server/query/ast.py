@@ -24,8 +24,9 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A condition that a relation, media or component attribute is empty or, if `null` is false, that it is
-    not empty.
+    """Condition that a relation, media or component attribute is empty.
+
+    If `null` is false, the condition is that the attribute is not empty.
     """
 
     attribute: Attribute
@@ -37,8 +38,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """A condition that at least one related item matches the filter `inner`. `path` is the dotted path of the
-    attribute, for error messages.
+    """Condition that at least one related item matches the filter `inner`.
+
+    `path` is the attribute's dotted path, for error messages.
     """
 
     attribute: Attribute
@@ -50,14 +52,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """A conjunction of filters. An empty one matches every document."""
+    """Conjunction of filters. An empty one matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """A disjunction of filters. An empty one matches no document."""
+    """Disjunction of filters. An empty one matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -68,9 +70,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One relation, media or component attribute in the path of a sort key, such as `author` in
-    `author.name`.
-    """
+    """One attribute in the path of a sort key, such as the relation `author` in `author.name`."""
 
     attribute: Attribute
     at: int
@@ -80,7 +80,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key, such as `author.name:desc`: path, attribute and direction."""
+    """Sort key such as `author.name:desc`, with its path, attribute and direction."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -89,8 +89,9 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations of items to return, and a filter and sort keys for these items. `fields` is
-    None for all visible fields.
+    """The fields and relations to return, and the filter and sort keys for the items.
+
+    `fields` is None for all visible fields.
     """
 
     fields: tuple[str, ...] | None = None
@@ -104,7 +105,7 @@ ALL_FIELDS = Selection()
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One populated attribute, or `localizations` if `attribute` is None.
+    """A populated attribute, or `localizations` if `attribute` is None.
 
     - `selections`: what to return, by uid of the item's type.
     - `count`: whether to return only the number of items.
@@ -118,9 +119,9 @@ class Node:
 
 
 class Page(NamedTuple):
-    """The part of a list to return, requested by page or by offset.
+    """The part of a list to return, by page or by offset.
 
-    If `with_count` is set, the response contains the total number of documents.
+    `with_count` tells whether the response contains the total number of documents.
     """
 
     start: int

@@ -18,14 +18,13 @@ _HOLE = object()  # placeholder for a missing index, such as index 0 in `a[1]=x`
 
 
 class _LongList(dict[str, Any]):
-    """A list with more than MAX_LIST_ITEMS items, stored by index in a dictionary, as in `qs`."""
+    """A list with more than MAX_LIST_ITEMS items, stored by index in a dict, as in `qs`."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the `key=value` parts of a query string into nested objects, lists and strings. The value of a
-    key without `=` is None.
+    """Parse `key=value` parts of a query string into nested dicts, lists and strings.
 
-    Brackets in keys must not be percent-encoded.
+    Brackets in keys must not be percent-encoded. A key without `=` has the value None.
     """
     flat: dict[str, Any] = {}
     for part in parts:
@@ -48,9 +47,7 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Wrap a value in the objects and lists that its key stands for. For `a[b][]`, return `{"a": {"b":
-    [value]}}`.
-    """
+    """Nest a value in the dicts and lists of its key: `a[b][]` returns `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -80,7 +77,7 @@ def _split(key: str) -> tuple[str, list[str]]:
 
 
 def _closing(key: str, begin: int) -> int:
-    """Return the position of the bracket that closes the one at `begin`, or -1."""
+    """Return the index of the bracket that closes the one at `begin`, or -1."""
     level, at = 1, begin
     while level:
         closing = key.find("]", at + 1)
@@ -92,9 +89,7 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into `target`, the values parsed so far, and return the result. `target` may be
-    modified.
-    """
+    """Merge `source` into `target` and return the result, which can be a new object."""
     if source is None:
         return target
     if isinstance(source, list):
@@ -139,7 +134,6 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
 
 
 def _append(values: Any, value: Any) -> Any:
-    """Append a value to `values`, a key's single value or list of values, and return the result."""
     if isinstance(values, _LongList):
         last = max((int(key) for key in values if key.isdecimal()), default=-1)
         return _LongList({**values, str(last + 1): value})

@@ -35,14 +35,14 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. `negated` is true inside an odd number of nested `$not` operators."""
+    """Parser for one parameter. `negated` is true inside an odd number of `$not` operators."""
 
     schema: Schema
     param: str
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object, or a list of objects, whose conditions must all hold."""
+        """Parse an object or a list of objects, whose conditions must all hold."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -51,7 +51,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key of a filter object (a logical operator or an attribute) and its value."""
+        """Parse one key of a filter object, which is a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -68,9 +68,7 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the condition on a scalar attribute: a value, a list of values, or an object with
-        operators.
-        """
+        """Parse the condition on a scalar attribute: a value, a list, or an object with operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -85,7 +83,6 @@ class _FilterParser:
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a comparison or logical operator for a scalar attribute."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
@@ -134,9 +131,7 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a value such as `abc` in `filters[author]=abc` to an object whose keys are operators and
-    attributes.
-    """
+    """Convert the value of a filter to an object, such as `abc` to `{"$eq": "abc"}`."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -157,7 +152,7 @@ def _compose_names(value: Any) -> Any:
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """Parse a comparison of a relation with ids, such as `filters[author]=abc`.
 
-    Digits are compared with both the numeric `id` and the documentId.
+    Digits can match the numeric `id` or the documentId.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -220,9 +215,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list of values. Raises ValidationError unless the operator is `$eq`
-    or `$ne`.
-    """
+    """Raises ValidationError unless the operator is `$eq` or `$ne`."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
@@ -230,7 +223,7 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the form in which the attribute's values are stored."""
+    """Convert an operand to the stored form of the attribute's values."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

@@ -1,4 +1,4 @@
-"""Determines the content types that a query depends on. Changes to other types can't affect the response."""
+"""The content types that a query depends on. Changes to other types don't affect its response."""
 
 from collections.abc import Iterator, Set
 

@@ -1,4 +1,4 @@
-"""Table of the filter operators. As in SQL, comparisons with null are never true."""
+"""Filter operators. As in SQL, comparisons with null are never true."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,8 +12,8 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One filter operator. `predicate` takes the document's value and the operand. `folds` is set if the
-    operator ignores case.
+    """A filter operator. `predicate` takes a document's value and the operand. `folds` means that case is
+    ignored.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as a string for text operators, serialized as JSON if it isn't a string."""
+    """Return a value as a string. Values other than strings are serialized as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

@@ -25,8 +25,7 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises PaginationError if both a page and an offset are requested, and ValidationError if a number is
-    invalid.
+    Raises PaginationError if both a page and an offset are requested, and ValidationError.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -43,7 +42,7 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if `page` or `pageSize` is a top-level parameter."""
+    """Raises PaginationError if `page` or `pageSize` is a top-level parameter."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -194,9 +193,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters. If they do not contain `populate`, add the content type's default from
-    site.yaml.
-    """
+    """Add the content type's default `populate` from site.yaml, unless the parameters contain one."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -207,12 +204,13 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. Without a value, return the default locale. Raises ValidationError."""
+    """Parse a locale, or `*` for all. The default is the site's default locale. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion affects. `value` is one locale, a list of locales, or `*` for all.
+    """Return the locales that a deletion affects. `value` is a locale, a list, or `*` for all.
+
     Raises ValidationError.
     """
     if not type_.localized:
@@ -224,7 +222,7 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 def _locale(value: Any, settings: Settings) -> str:
     """Parse a locale code. Raises ValidationError if it is invalid.
 
-    As in Strapi, a valid code of a locale that the site does not have is accepted, but matches no document.
+    As in Strapi, valid codes of other locales are accepted, but match no document.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -236,9 +234,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search: all locales if the request filters by `locale`, otherwise those in the
-    parameter `locale`.
-    """
+    """Return the locales to search. A filter by `locale` selects all locales."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -253,7 +249,7 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale that a write changes. Raises ValidationError if the site does not have it."""
+    """Return the locale to write. Raises ValidationError if the site does not have it."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -264,7 +260,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status. Without a value, return `published`. Raises ValidationError."""
+    """Parse a status, by default `published`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -274,9 +270,7 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse the parameter `status`. In the Strapi 4 response format, `publicationState=preview` is an
-    alternative to it.
-    """
+    """Parse the `status` parameter or, in the Strapi 4 format, `publicationState=preview`."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -297,7 +291,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """Convert the deprecated parameter `hasPublishedVersion` to a value for `publicationFilter`."""
+    """Convert the deprecated parameter `hasPublishedVersion` to a `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -19,7 +19,7 @@ from server.schema.model import Schema, Type
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
     """Return the names of the requested fields, or None for all.
 
-    The names `id` and `documentId` are left out, because responses always contain these fields.
+    Omits `id` and `documentId`, which all responses contain.
     """
     if value is None or value == "":
         return None
@@ -39,7 +39,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
-    """Parse the parameter `populate`. Raises ValidationError.
+    """Parse the `populate` parameter. Raises ValidationError.
 
     If `forgiving` is set, unknown names and mixed forms are accepted, as in Strapi 4.
     """
@@ -86,15 +86,14 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """A populate object that was created from a dotted name such as `author.articles`. Errors about it
-    contain the whole name.
-    """
+    """A populate object made from a dotted name such as `author.articles`, which error messages contain."""
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one `populate` parameter. The number of nodes is limited, because a short parameter can
-    expand to many nodes.
+    """Parser for one `populate` parameter.
+
+    Limits the number of nodes, because a short parameter can expand to many.
     """
 
     schema: Schema
@@ -105,8 +104,9 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level of `populate`. `path` is the prefix for names in error messages, and `above` is the
-        path to this level.
+        """Parse one level of `populate`.
+
+        `path` is the prefix of names in error messages. `above` is the path to this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -195,9 +195,7 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type of item in a dynamic zone or a relation to more than one type,
-        by uid.
-        """
+        """Return the selection for each possible type of item, by uid."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
@@ -214,8 +212,9 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the option `on[category.component]=…` into selections by uid. A type is included even if its
-        value is `false`.
+        """Parse the option `on[category.component]=…` into selections by uid.
+
+        A type is included even if its value is `false`.
         """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
@@ -248,7 +247,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert a `populate` of mixed forms, such as `populate[a]=*&populate=b`, to a single object."""
+    """Convert mixed forms, such as `populate[a]=*&populate=b`, to a single object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -259,7 +258,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any form of `populate` to an object that maps each attribute to a value or its options."""
+    """Convert any form of `populate` to an object with a value or options for each attribute."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -272,7 +271,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """If a list contains anything except names, raise ValidationError with the same message as Strapi."""
+    """Raises Strapi's error if a list contains anything except names."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -281,9 +280,7 @@ def _refuse_objects(value: Any) -> None:
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:
-    """Convert dotted names to an object: `["author.articles"]` to `{"author": {"populate": {"articles":
-    True}}}`.
-    """
+    """Convert dotted names such as `author.articles` to nested `populate` objects."""
     tree: dict[str, Any] = {}
     for name in names:
         level = tree
@@ -301,9 +298,9 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options for one populated attribute, or None if its value is false.
+    """Return the options of a populated attribute, or None if its value is false.
 
-    Raises ValidationError if the value contains names instead of options.
+    Raises ValidationError if the value contains names.
     """
     if isinstance(value, dict):
         return value

@@ -1,4 +1,4 @@
-"""Query strings in bracket notation (spec.md 4.4): parses and serializes nested values."""
+"""Parser and serializer for query strings in bracket notation (spec.md 4.4)."""
 
 import itertools
 import re
@@ -27,7 +27,7 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a query string into nested strings (or None).
+    """Parse a query string into nested values, whose leaves are strings or None.
 
     Raises ValidationError if it is malformed, too long, too deeply nested, or has too many parameters.
     """
@@ -55,9 +55,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does, with numbers first. If there is more than one mistake, this order decides
-    which is reported.
-    """
+    """Sort keys as JavaScript does, with numbers first. The order decides which error is reported."""
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
     if not isinstance(value, dict):
@@ -97,14 +95,14 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list. A list that is long or has gaps may be an object with numeric keys."""
+    """Return the items of a list, which can be an object with numeric keys if it is long or has gaps."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a parameter was written as `a[]=…` or `a[0]=…`, or by repeating the key."""
+    """Return whether a parameter is a list: `a[]=…`, `a[0]=…` or a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -123,7 +121,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Defers errors about values, because errors about keys have priority. Call `report` after parsing."""
+    """Error collector that lets errors about keys take priority. Call `report` after parsing."""
 
     __slots__ = ("_first",)
 
@@ -142,7 +140,7 @@ class Mistakes:
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error about a key instead of raising it at once."""
+        """Defer an error, even if it is about a key."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:

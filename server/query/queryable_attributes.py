@@ -1,6 +1,4 @@
-"""Attributes that filters and sort keys can use. All other attributes are rejected, to keep their values
-secret.
-"""
+"""The attributes that filters and sort keys can use. Others are rejected to keep their values secret."""
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
@@ -28,14 +26,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether Strapi adds a hidden attribute with the name `key` to a type. Errors include such names
-    in the path.
-    """
+    """Return whether Strapi adds a hidden attribute with the name `key` to a type."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute, or None if it does not have exactly one."""
+    """Return the target type of an attribute, or None if it has none or more than one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:

@@ -42,9 +42,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse each item into sort keys with `read`. If more than one item is invalid, raise the error with the
-    shortest path.
-    """
+    """Parse items into sort keys. Of several errors, raise the one with the shortest path."""
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:
@@ -58,7 +56,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. An error without a path counts as the longest."""
+    """Return the length of the path in an error. Errors other than KeyNameError sort last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -107,7 +105,6 @@ def _key(schema: Schema, type_: Type, path: AttributePath, order: str | None, pa
 def _no_scalar(
     schema: Schema, attribute: Attribute, path: AttributePath, order: str | None, param: str
 ) -> ValidationError:
-    """Return the error for a sort key that ends at a relation or component, as in Strapi."""
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
         find_attribute(inside, order, path, param)

@@ -1,4 +1,4 @@
-"""Validation of schemas: relations, inverse sides, components and API ids."""
+"""Validation of schemas, including relations, components and API ids."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Check the API ids, rules and attributes of the type in a schema file. Append any errors to `wrong`."""
+    """Check the API ids, rules and attributes of one content type or component. Append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     with noting(wrong):
@@ -172,9 +172,7 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle, because each value would have to be
-    infinitely deep.
-    """
+    """Raise SetupError if components require each other in a cycle."""
     needs = {
         uid: {
             a.component: a.name

@@ -1,4 +1,4 @@
-"""Descriptions of content types and components as JSON for code generators (docs/existing-sites.md)."""
+"""JSON descriptions of content types and components for code generators (docs/existing-sites.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,12 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return the description of one content type. Return None if the type is unknown, or if it belongs to a
-    plugin and Strapi hides it.
-    """
+    """Return the description of a content type, or None if the type is unknown or hidden in Strapi."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return the description of one of the site's own content types."""
+    """Return the JSON description of a content type that the site defines."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -35,7 +33,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return the description of a component: its uid, category, API id and schema."""
+    """Return the JSON description of a component."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -101,7 +99,6 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes in a schema file, with defaults added to media attributes and relations."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

@@ -1,4 +1,4 @@
-"""Reader for the schemas in content-types/. Errors contain the position of the invalid value."""
+"""Reader for the schemas in content-types/."""
 
 import os
 import re
@@ -38,7 +38,7 @@ API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Read the schemas of a site. If they contain errors, raise the first error as a SetupError."""
+    """Return a site's schemas. Raises SetupError for the first error in them."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -46,7 +46,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Read the schemas of a site. Return the schemas that could be read, and all errors."""
+    """Return the schemas that can be read, and all errors."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -76,7 +76,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users, which includes the inverse side of each relation to users."""
+    """Return the content type for users, with the inverse side of each relation to users added."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -90,7 +90,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files, or no paths if a folder can't be read."""
+    """Return the paths of all schema files. Return none if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]

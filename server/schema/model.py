@@ -1,4 +1,4 @@
-"""Immutable model of schemas: attributes, content types and components."""
+"""Immutable data model for schemas: content types, components and their attributes."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -19,7 +19,7 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """An attribute type, such as `string`, and its group (spec.md 2.3)."""
+    """An attribute type such as `string`, and its group (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -73,7 +73,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a content type or component, with its options from the schema."""
+    """An attribute of a content type or component, and its options."""
 
     name: str
     type: str
@@ -106,7 +106,6 @@ class Attribute:
 
     @property
     def scalar(self) -> bool:
-        """Whether the attribute is not a relation, media attribute or component (spec.md 2.3)."""
         return self.group in ("string", "date", "number", "generic")
 
     @property
@@ -115,12 +114,12 @@ class Attribute:
 
     @property
     def has_targets(self) -> bool:
-        """Whether the value refers to documents or media files."""
+        """True if values refer to documents or media files."""
         return self.type in ("relation", "media")
 
     @property
     def visible(self) -> bool:
-        """Whether the attribute can occur in responses and queries."""
+        """True if the attribute can occur in responses and queries."""
         return not self.private and self.type != "password"
 
     @property
@@ -142,21 +141,17 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """Whether the attribute is the side of a relation that is computed from the other side, which is
-        stored.
-        """
+        """True for the side of a relation that is computed from the stored side."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """Whether this is a morph relation, whose targets can have different content types."""
+        """True for a morph relation, whose targets can have different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """Whether the attribute is the stored side of a morph relation, which stores each target with its
-        content type.
-        """
+        """True for the stored side of a morph relation. The type of each target is stored with it."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -185,9 +180,9 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 class ContentRule:
     """A rule in a schema's `options.rules`, which `bifolio check` applies.
 
-    - `path`: leads to the value, as in `("seo", "metaTitle")`.
-    - `limits`: an attribute whose options are the limits that the rule sets.
-    - `message`: replaces the usual messages, unless it is "".
+    - `path` leads to the attribute, as in `("seo", "metaTitle")`.
+    - `limits` is an attribute whose options are the rule's limits.
+    - `message` replaces the default message, unless it is "".
     """
 
     path: tuple[str, ...]
@@ -208,7 +203,7 @@ class DraftKey:
 class Type:
     """A content type or component.
 
-    Its documents or components are rows: tuples of values in the order of `columns` (spec.md 2.2).
+    Documents and components are tuples of values, in the order of `columns` (spec.md 2.2).
     """
 
     uid: str
@@ -233,7 +228,7 @@ class Type:
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """The attributes and system fields by name, in their order in a row."""
+        """Attributes and system fields by name, in the order of a document's values."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -246,15 +241,13 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names of the fields, apart from ids, that responses contain if the request has no parameter
-        `fields`.
-        """
+        """Names of the fields, except ids, that a response contains by default."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """The names that `populate` can contain, in the order in which `populate=*` populates them."""
+        """Names that are valid in `populate`, in the order that `populate=*` uses."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
@@ -265,7 +258,7 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes with options to validate, each with its index in a stored row."""
+        """Attributes that need validation, each with its index in a stored row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -280,29 +273,29 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """All content types and components of a site, by uid, such as `api::article.article` or `shared.seo`."""
+    """All content types and components of a site, by uid such as `api::article.article` or `shared.seo`."""
 
     types: Mapping[str, Type]
 
     @cached_property
     def content_types(self) -> tuple[Type, ...]:
-        """The content types with API endpoints, sorted by singular API id."""
+        """Content types with API endpoints, sorted by singular API id."""
         found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
         return tuple(sorted(found, key=lambda t: t.singular))
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """The content types, by the name in the path of their endpoint (NAME in `/api/NAME`)."""
+        """Content types by the name in their endpoint: NAME in `/api/NAME`."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """The content types by their name in permissions."""
+        """Content types by their name in permissions."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
     def knows_users(self) -> bool:
-        """Whether any content type can refer to users or roles."""
+        """True if any content type can refer to users or roles."""
         relations = (
             a
             for t in self.types.values()
@@ -313,7 +306,9 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """For each uid, the attributes that refer to documents or media files, directly or in components.
+        """By uid, all attributes that contain references to documents or media files, directly or in
+        components.
+
         Each attribute comes with its index in a stored row.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
@@ -334,9 +329,7 @@ class Schema:
 
     @cached_property
     def with_prose(self) -> Mapping[str, tuple[str, ...]]:
-        """For each uid, the names of the attributes that contain Markdown or `blocks`, directly or in
-        components.
-        """
+        """By uid, the names of attributes that contain Markdown or `blocks`, directly or in components."""
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -431,23 +424,21 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # The cache saves 0.15 of the 0.74 ms that `GET /overview` takes.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """Return the name of the attribute that serves as a document's title, or None if there is no suitable
-    attribute.
-    """
+    """Return the name of the attribute used as a document's title, or None if there is none."""
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
     return next((name for name in (*targets, *_TITLE_NAMES, *shown) if name in shown), None)
 
 
 def key_of(type_: Type) -> str:
-    """Return the name of a type in requests, such as `article`, `shared.seo` or `plugin::upload.file`."""
+    """Return the name of a type in requests, such as `article` or `shared.seo`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Return a name such as `Article` for each uid, for generated code.
+    """Return a unique type name for generated code, such as `Article`, for each uid.
 
-    Names remain unique if any of the `suffixes` is added, and differ from the names in `taken`.
+    Names remain unique with any of the `suffixes`, and differ from the names in `taken`.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -484,9 +475,9 @@ def document_tag(uid: str, document_id: str) -> str:
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Return the value of the header for cache tags, which contains `tags` and SITE_TAG.
+    """Return the value of the cache tag header, which always includes SITE_TAG.
 
-    If that is longer than 4 kB, documents' tags are replaced with the tags of their content types.
+    If it would be too long, each document's tag is replaced with the tag of its content type.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

@@ -1,4 +1,4 @@
-"""Regular expressions in schemas (the option `regex`), in JavaScript's syntax, with a time limit."""
+"""Regular expressions from schemas (the option `regex`): JavaScript syntax, matched with a time limit."""
 
 import struct
 from functools import lru_cache
@@ -52,9 +52,7 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return a message such as "must match …" if `text` does not match `pattern` or matching takes too long.
-    Otherwise, return "".
-    """
+    """Return an error message if `text` does not match or matching takes too long, otherwise ""."""
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -77,9 +75,6 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    r"""Translate a JavaScript regular expression to Python's syntax. Raises regex.error for unsupported
-    syntax.
-    """
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
@@ -120,7 +115,6 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
 
 
 def _escape(token: str) -> str:
-    """Translate an escape sequence. The backslash is removed from a letter without a special meaning."""
     if not token.startswith("\\"):
         return token
     letter = token[1]
@@ -146,10 +140,10 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def portable(pattern: str) -> str | None:
-    r"""Convert a regular expression so that it can be used with JavaScript's flag `u`. Return None if that is
+    r"""Convert a regular expression to one that works with JavaScript's flag `u`. Return None if that is
     impossible.
 
-    The result matches all strings that the original matches, and possibly more.
+    The result matches everything that the original matches, and possibly more.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -190,9 +184,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
-    """Return an escape sequence in the form that the flag `u` requires, or None if the flag changes its
-    meaning.
-    """
+    """Return an escape sequence as the flag `u` requires it, or None if the flag changes its meaning."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):
@@ -207,7 +199,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
 
 
 def _repeats_lookahead(pattern: str) -> bool:
-    """Return whether a quantifier follows a lookahead, which the flag `u` forbids."""
+    """True if a quantifier follows a lookahead, which the flag `u` forbids."""
     opened, is_in_class = list[bool](), False
     for found in _TOKEN.finditer(pattern):
         token = found[0]

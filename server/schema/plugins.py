@@ -1,6 +1,4 @@
-"""Content types of Strapi's plugins, with the same schemas as in Strapi. They are used only by code
-generators.
-"""
+"""Schemas of the content types that Strapi's plugins define. Only code generators use them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,9 +30,9 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return the schema of a content type that Strapi's content-type builder hides.
+    """Return the schema of a content type that is hidden in Strapi's content-type builder.
 
-    `names` contains the type's display name, singular name and plural name.
+    `names` is (display name, singular name, plural name).
     """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {

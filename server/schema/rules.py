@@ -1,4 +1,4 @@
-"""Rules in schemas (`options.rules`): limits on values, which `bifolio check` applies but writes don't."""
+"""Content rules in schemas (`options.rules`): limits that `bifolio check` applies but the API does not."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,9 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key that a rule can contain. `type` is the type of its value, `words` describes that type in
-    messages, and `sentence` explains the key.
-    """
+    """A key that is allowed in a rule. `words` describes the type of its value in messages."""
 
     name: str
     type: type | tuple[type, ...]
@@ -47,7 +45,7 @@ _LIMITS = ("required", "minLength", "maxLength", "min", "max", "regex", "enum")
 
 
 def read_rules(file: ConfigFile) -> tuple[ContentRule, ...]:
-    """Return the rules in a schema file. Raises SetupError."""
+    """Return the rules in a schema file. Raises SetupError if one is invalid."""
     rules = (file.get("options") or {}).get("rules")
     if rules is None:
         return ()
@@ -102,7 +100,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if the path in a rule doesn't lead to an attribute."""
+    """Raise SetupError if a rule's path does not lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

@@ -22,9 +22,6 @@ def describe_attribute(attribute: Attribute) -> list[str]:
 
 
 def describe_type(type_: Type) -> list[str]:
-    """Describe a content type or component in sentences: its name and description and, for a content type,
-    its API path.
-    """
     info = type_.raw.get("info")
     written = str(info.get("description", "")) if isinstance(info, Mapping) else ""
     found = [f"{type_.display}: {written}." if written.strip() else f"{type_.display}."]

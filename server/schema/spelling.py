@@ -26,7 +26,7 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return `did you mean "title"?` with the most similar known word, or "" if no known word is similar.
+    """Return `did you mean "title"?` with the most similar known word, or "" if none is similar.
 
     `likeness` is the minimum similarity, from 0 to 1 (identical).
     """
@@ -34,22 +34,18 @@ def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY
 
 
 class Suggestions:
-    """Suggestions for mistyped words, with a limit on their total processor time, for reports with thousands
-    of unknown words.
-    """
+    """Spelling suggestions with a limit on their total CPU time."""
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return `did you mean "title"?` with the most similar known word, or "" if no known word is similar
-        or there is no time left.
-        """
+        """Return `did you mean "title"?`, or "" if no known word is similar or the CPU time is used up."""
         near = self.nearest(word, known, likeness)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return the most similar known word, or "" if no known word is similar or there is no time left."""
+        """Return the most similar known word, or "" if none is similar or the CPU time is used up."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -59,9 +55,6 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word, or "" if none is similar enough or the processor time exceeds
-    `until`.
-    """
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best, counts = (likeness, ""), list(Counter(word).items())
@@ -78,11 +71,9 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str, least: float) -> float:
-    """Return an upper limit for the result of `SequenceMatcher.ratio`, which is slow. The limit is based on
-    how often each character occurs in both words. If the words' lengths alone rule out a similarity of
-    `least`, return 0.
+    """Return an upper bound for `SequenceMatcher.ratio`, or 0 if it is surely less than `least`.
 
-    `SequenceMatcher.quick_ratio` computes the same limit, but is three times as slow.
+    This is three times as fast as `SequenceMatcher.quick_ratio`.
     """
     total = length + len(other)
     if not total or 2 * min(length, len(other)) / total < least:
@@ -102,9 +93,6 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Return both words without the start that they share. Only the part up to its last separator, such as a
-    dot, is removed.
-    """
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -116,17 +104,15 @@ def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class KnownWords:
-    """Index of known words that can correct a mistyped word in constant time."""
+    """Index of known words that corrects a mistyped word in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped word stands for, or None unless there is exactly one
-        candidate.
+        """Return the only known word that matches a mistyped word, or None if there are several or none.
 
-        A candidate differs from the mistyped word only in case, accents and separators, or in the order of
-        two adjacent letters.
+        Words match if they differ only in case, accents, separators, or two swapped letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -146,7 +132,6 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """Return a word in lower case, without accents, and with a dash for each group of separators."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
@@ -191,7 +176,7 @@ def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each mistyped key in the schema files of `types`."""
+    """Yield a warning for each key in a schema file that seems to be mistyped."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
@@ -214,7 +199,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown key in a schema, and the keys that are allowed there."""
+    """Yield the path of each unknown key in a schema, and the allowed keys."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -233,9 +218,7 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown kind, attribute type or relation in a schema, and the words that are
-    allowed there.
-    """
+    """Yield the path of each unknown kind, type or relation in a schema, and the allowed words."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

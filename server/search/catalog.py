@@ -1,4 +1,4 @@
-"""Catalog of the searchable document versions, by their keys in the search index."""
+"""Catalog of the searchable document versions, by content type and locale."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,8 +12,9 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Identifies the versions in one content type and locale that are found by requests for any of `statuses`
-    (`published`, `draft`).
+    """Identifier for the versions in a content type and locale that requests for `statuses` find.
+
+    `statuses` contains `published`, `draft` or both.
     """
 
     uid: str
@@ -31,7 +32,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A searchable document version, and the group to which it belongs."""
+    """A searchable document version, and its group."""
 
     document: Document
     group: Group
@@ -39,7 +40,10 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions of one content type in one locale, and the drafts that have their own files."""
+    """The searchable versions of one content type in one locale.
+
+    `drafts` contains only drafts with their own files.
+    """
 
     lists: tuple[object, object]
     published: dict[str, Document]
@@ -50,7 +54,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions. Unchanged parts of the earlier catalog `before` are reused."""
+    """Return all searchable versions, reusing unchanged parts of the earlier catalog `before`."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -88,9 +92,7 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the new and changed versions, by their keys in the search index. The key of each removed version
-    maps to None.
-    """
+    """Return the new and changed versions by index key, and None for removed ones."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -123,7 +125,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the version with this key in the search index, or None if it no longer exists."""
+    """Return the version with this index key, or None if it no longer exists."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

@@ -39,8 +39,7 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search without the index. Return the matching versions in the groups that `wanted` accepts, best first,
-    and the number of matches in every group.
+    """Search without the index. Return the wanted matches, best first, and the number of matches by group.
 
     If no version contains most of the words, versions that contain any of them match.
     """
@@ -80,7 +79,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """One clause of a search, compiled to a regular expression for texts in one language."""
+    """One clause of a search, compiled to a regular expression for one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,8 +90,9 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document, or 0 if it does not match. `folded` contains the document's texts,
-        each with its folded form.
+        """Return the score of a document, or 0 if it does not match.
+
+        `folded` contains each text of the document with its folded form.
         """
         best = total = 0.0
         for text, said in folded:
@@ -131,9 +131,8 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: the status that the request asks for, by the uid of each visible type.
-    - `types`, `locale`: filters for the results. Counts by type ignore the filter `types`, and counts by
-      locale ignore `locale`.
+    - `statuses`: the requested status, by uid of each visible type.
+    - `types`, `locale`: filters for the results.
     """
 
     statuses: Mapping[str, str]
@@ -157,7 +156,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with their scores, the number of matches in each group, and a spelling suggestion.
+    """A page of results with scores, the number of matches by group, and a spelling suggestion.
 
     `status` is None if there is no index.
     """
@@ -170,9 +169,7 @@ class Results:
 
 
 class Search:
-    """Search engine for the documents in one site. Each process has one instance, which runs one search in
-    the index at a time.
-    """
+    """Search engine for one site, with one instance per process. It runs one index search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -195,7 +192,7 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results, beginning with the result at index `start`.
+        """Return at most `limit` results, starting with the one at index `start`.
 
         If `current` is False, all documents are scanned. Raises LimitError, and BusyError if too many
         searches are waiting.
@@ -221,8 +218,9 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return the hits, a spelling suggestion or None, and the index's status.
-        Return None if the index can't be used or is out of date.
+        """Search with the index. Return the hits, a suggestion or None, and the index's status.
+
+        Returns None if the index can't be used or is out of date.
         """
         for attempt in (1, 2):
             try:
@@ -265,9 +263,7 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the index, or None if the index was built for a different version or for a
-        shape other than `wanted`.
-        """
+        """Return a reader for the index, or None if its version or shape is outdated."""
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -349,8 +345,9 @@ def total(found: Results, scope: Scope) -> int:
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Count the matches by content type (uid) and by locale. Types and locales that are not selected are
-    counted, too.
+    """Count the matches by content type (uid) and by locale.
+
+    Counts by type ignore the type filter, and counts by locale ignore the locale filter.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

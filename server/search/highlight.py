@@ -1,4 +1,4 @@
-"""Highlighting of search results: selects text fragments and marks the matching words in them."""
+"""Highlighting of search results: text fragments in which matching words are marked."""
 
 from collections.abc import Iterator
 
@@ -22,9 +22,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The number of steps that remain for highlighting in one response. Steps are also charged to the
-    request's budget.
-    """
+    """Limit on the steps for highlighting one response. Steps also count toward the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -38,9 +36,7 @@ class Effort:
 
 
 class Finder:
-    """Finder of words that match a search, for texts in one language. It stops when `effort` has no steps
-    left.
-    """
+    """Finder of matching words in one language. It stops when `effort` has no steps left."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -57,7 +53,6 @@ class Finder:
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word matches the search."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -75,7 +70,7 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. Some can be missing if the finder runs out of steps."""
+    """Return the best fragments by attribute. Some are missing if the finder runs out of steps."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -99,7 +94,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, one for each language. All of them share one limit on steps."""
+    """The finders for one response, by language. They share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
@@ -130,8 +125,9 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return about MAX_FRAGMENT_CHARS characters of the text, around the first matching word. `spans` are the
-    positions of the matching words.
+    """Return about MAX_FRAGMENT_CHARS characters around the first matching word.
+
+    `spans` are the positions of the matching words.
     """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:

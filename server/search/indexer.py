@@ -21,9 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index in a folder. The process accepts the methods `begin`, `take` and `commit`
-    as commands.
-    """
+    """Writer for the search index. The process accepts `begin`, `take` and `commit` as commands."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -49,15 +47,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions in a site. If `shape` is new, searches don't use the index until it
-        is complete.
+        """Prepare to receive all versions. With a new `shape`, searches ignore the index until it is
+        complete.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Add versions to the index, or remove them. Return how many of them changed the index."""
+        """Add or remove versions. Return how many of them changed the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -76,18 +74,14 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number that stands for an attribute in the index. A new attribute gets the next unused
-        number.
-        """
+        """Return the number of an attribute in the index. A new attribute gets the next number."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is given, mark the index as complete for this
-        shape.
-        """
+        """Make all changes visible to readers. `shape` marks the index as complete for this shape."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -131,9 +125,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command, and return its result. Raises the command's errors, or OSError if the index has been
-    deleted.
-    """
+    """Run a command. Raises its errors, or OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -155,7 +147,6 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """Wait until the parent process ends, then exit."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)

@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word or a sequence of words to search for.
+    """A word or a phrase to search for.
 
     If `open` is set, the last word also matches longer words that start with it.
     """
@@ -41,7 +41,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: clauses that must or must not match. `text` is the input as the user typed it."""
+    """Parsed search input, with clauses that must or must not match. `text` is the original input."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -49,16 +49,14 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of the words in a search a result must contain, such as 2 of 2, 2 of 3, or 4 of 5."""
+    """Return how many of the words a result must contain, such as 2 of 2, 2 of 3 or 4 of 5."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` contains the attribute names that can be used in input such as
-    `title:tide`.
+    """Parse search input. `fields` contains the attribute names for input such as `title:tide`.
 
-    If `unfinished` is set, the last word also matches longer words, because the user might still be typing
-    it.
+    If `unfinished` is set, the last word also matches longer words, because the user might still be typing.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS
@@ -86,7 +84,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the search input as the user typed it, but with the keys of `words` replaced by their values."""
+    """Return the original input with the keys of `words` replaced by their values."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

@@ -19,10 +19,9 @@ class Status:
     - `version`: the versions of the index format and of whoosh.
     - `build`: a random name for this index, which changes when the index is rebuilt.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
-    - `numbers`: the number that stands for each attribute in the index.
-    - `documents`, `total`, `pending`: how many versions are indexed, how many exist, and how many have
-      changed but are not indexed yet.
-    - `commits`: how many times changes were made visible to readers.
+    - `numbers`: the number of each attribute in the index.
+    - `documents`, `total`, `pending`: how many versions are indexed, exist, and wait to be indexed.
+    - `commits`: how often changes became visible to readers.
     """
 
     version: str
@@ -47,7 +46,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes, without reading the file."""
+    """Return a value that changes whenever the status file changes."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

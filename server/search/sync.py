@@ -45,9 +45,7 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """If this process holds the lock, detect changes or index a batch. Return the pause until the next
-        run, in seconds.
-        """
+        """Detect changes and index a batch, if this process holds the lock. Return the pause in seconds."""
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._wait()
@@ -98,7 +96,7 @@ class Sync(Job):
 
 
 class _Session:
-    """The indexing work of one process while it holds the lock."""
+    """Indexing work of one process while it holds the lock."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -114,7 +112,7 @@ class _Session:
         self._told = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Detect changes and send one batch. Return the pause until the next step, in seconds."""
+        """Detect changes and send one batch. Return the pause in seconds."""
         looking = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = looking, False
@@ -132,9 +130,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause until the next step, in seconds. `looking` is how long the last check for changes
-        took.
-        """
+        """Return the pause in seconds. `looking` is how long the last check for changes took."""
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -147,7 +143,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Determine which versions have changed since the last check, and add them to `todo`."""
+        """Add the versions that have changed since the last check to `todo`."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -165,9 +161,7 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. Commit after the last batch, and at intervals before
-        that.
-        """
+        """Send the next batch to the writer process. Commit after the last batch and at intervals."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]

@@ -59,7 +59,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text of each block in the `blocks` format, including the descriptions of images."""
+    """Yield the text of each block in the `blocks` format, including image descriptions."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -104,8 +104,9 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A searchable value, and the document's attribute that contains it. `kind` is the type of the value
-    itself, even if the value is inside a component.
+    """A searchable value, and the attribute that contains it.
+
+    `kind` is the type of the value itself, even inside a component.
     """
 
     attribute: str
@@ -178,8 +179,9 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index that was built for a
-    different digest is not used.
+    """Return a digest of the site's locales and searchable attributes.
+
+    An index that was built for another digest is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

@@ -1,4 +1,4 @@
-"""Splits text into words, and converts words into terms (stems without case and accents).
+"""Conversion of text to words, and of words to terms (stems without case and accents).
 
 Each Chinese, Japanese or Korean character is a word.
 """
@@ -44,7 +44,7 @@ def spans(text: str) -> Iterator[re.Match[str]]:
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words whose folded form starts with one of the letters in `starts`."""
+    """Return a pattern for words whose folded form starts with a letter in `starts`."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -53,9 +53,7 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # The cache saves 1.6 of the 25 ms that a search takes.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Map each folded letter to all letters that fold to it, in alphabets that have upper-case or accented
-    letters.
-    """
+    """Map each folded letter to all letters that fold to it."""
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():

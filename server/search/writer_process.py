@@ -16,11 +16,11 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):
-    """The search index must be rebuilt, because it can't be read or a different index has replaced it."""
+    """Raised if the search index can't be read, or if another index has replaced it."""
 
 
 class WriterProcess:
-    """The process that writes the search index. After `end`, the next `call` starts a new process."""
+    """Process that writes the search index. After `end`, the next `call` starts a new process."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -39,7 +39,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises DamagedIndex and ChildProcessError."""
+        """Raises DamagedIndex and ChildProcessError."""
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":
@@ -58,9 +58,7 @@ class WriterProcess:
 
 
 class _Child:
-    """One run of the writer process. It inherits the lock, so that no other process can write to the index
-    until this one has ended.
-    """
+    """One run of the writer process. It inherits the lock, so no other process can write until it ends."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -87,9 +85,7 @@ class _Child:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the process reports an error or
-        has ended.
-        """
+        """Send a command and return the response. Raises ChildProcessError if the command fails."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # The process has ended; `_receive` reads its last response.
             pickle.dump((name, arguments), self._process.stdin)

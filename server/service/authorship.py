@@ -1,6 +1,4 @@
-"""Authorship of writes made by commands. Commands have full access, and commit as the user who is configured
-in git.
-"""
+"""Authorship of writes made by commands, which use the user configured in git."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -12,8 +10,8 @@ COMMAND = Actor("command", everything=True)  # the name that trailers of commit 
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command. If no user is configured in git, commits are attributed to the
-    setting `git.committer`.
+    """Return the `Writes` for a command. If git has no configured user, the setting `git.committer` is the
+    author.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Parser for batches, in which an operation can refer to documents that earlier operations wrote
+"""Parser for batches, in which an operation can refer to documents written by earlier operations
 (docs/batch.md).
 """
 
@@ -37,8 +37,8 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Return the parsed operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
-        operation that failed.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
+        failed.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -69,9 +69,6 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return `value` with references such as `{{0.documentId}}`, at any depth, replaced with document
-        ids.
-        """
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):

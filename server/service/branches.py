@@ -20,9 +20,7 @@ HEAD = "HEAD"  # as `origin`: the commit that is checked out
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """The documents that were changed on a branch since the commit `fork`. `head` is the branch's latest
-    commit.
-    """
+    """Documents that changed on a branch between the commits `fork` and `head`."""
 
     fork: str
     head: str
@@ -32,7 +30,7 @@ class BranchChanges:
 class SiteBranches:
     """Access to a site's branches.
 
-    Methods raise ForbiddenError, and most raise ConflictError if the repository has no commits.
+    All methods raise ForbiddenError if the caller lacks the permission.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
@@ -53,10 +51,9 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch that starts at `origin`: a commit, tag, branch or time. Requires the permission
-        `history.read`, unless `origin` is a branch or HEAD.
+        """Create a branch that starts at `origin`: a commit, tag, branch or time.
 
-        Raises ValidationError, and ConflictError if the branch `name` already exists.
+        Raises ForbiddenError, ValidationError, and ConflictError if the branch already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -79,8 +76,9 @@ class SiteBranches:
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that were changed on the branch `name`, omitting those that the caller is not
-        allowed to read. Raises NotFoundError.
+        """Return the documents that changed on a branch and that the caller is allowed to read.
+
+        Raises NotFoundError.
         """
         self.permit(caller, "find")
         caller.budget.take_turn()
@@ -93,9 +91,9 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge the branch `name` into the branch `into`, or into the served branch if `into` is "".
+        """Merge a branch into the branch `into`, which is the served branch by default.
 
-        Raises UnmergedError if conflicts remain, and the errors of `Merger.merge`.
+        Raises UnmergedError if conflicts remain.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -107,7 +105,6 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the content type and the resolved values of each document that `resolution` resolves."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

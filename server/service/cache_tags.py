@@ -1,6 +1,4 @@
-"""Cache tags for responses. A change to a document invalidates the responses that are tagged with its content
-type or its id.
-"""
+"""Cache tags for responses. A change to a document invalidates all responses tagged with its type or id."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,9 +22,7 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags of the types in `uids`. Components and user accounts have no cache tags, so they
-    are skipped.
-    """
+    """Yield the cache tags of content types. Components and user accounts have no tags."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -34,7 +30,6 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the cache tags for a response that contains one document."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -43,9 +38,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the cache tags for the media file `key`, or for the original picture if `key` is a resized
-    variant.
-    """
+    """Return the cache tags of a media file. A resized variant has the tags of its original picture."""
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -54,7 +47,7 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collector of the cache tags for a document and for everything that is populated in it."""
+    """Collector of the cache tags of a document and its populated relations."""
 
     view: View
     tags: set[str] = field(default_factory=set)

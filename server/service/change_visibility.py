@@ -1,6 +1,4 @@
-"""Filter for file changes in git. It keeps the changes that a caller is allowed to see under both the current
-schema and the schema at that time.
-"""
+"""Filter that hides file changes in git from callers who are not allowed to see them."""
 
 from dataclasses import dataclass, field
 
@@ -14,8 +12,9 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor is allowed to see. Changes made after the commit `head` are
-    uncommitted.
+    """Filter for the changes that an actor is allowed to see.
+
+    `head` is the latest commit, and `today` is the current layout.
     """
 
     actor: Actor
@@ -26,10 +25,10 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return `change` in the form that is visible to the actor, or None if it is hidden. `commit` is None
-        for an uncommitted change.
+        """Return the part of a change that the actor is allowed to see, or None if it is hidden.
 
-        If the change makes the file visible or hides it, it appears as the file's creation or deletion.
+        `commit` is None for an uncommitted change. If the file is visible only before or only after the
+        change, the result is a deletion or an addition.
         """
         if self.actor.everything:
             return change
@@ -45,9 +44,7 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor is allowed to see all changes in a commit under the schemas before and
-        after it.
-        """
+        """Return whether the actor is allowed to see all changes in a commit."""
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
@@ -57,15 +54,11 @@ class ChangeFilter:
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return the layouts before and after a commit. A layout tells which document each file contains."""
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        """Return the layout at a commit, or None if it is unknown. A layout with the same rules as `today` is
-        returned as `today`.
-        """
         layout = self.former.at(commit) if commit else None
         if layout is None:
             return None

@@ -1,4 +1,4 @@
-"""Filter for commit messages that might mention content that is hidden from the caller (docs/history.md)."""
+"""Filter for commit messages that could mention content hidden from the caller (docs/history.md)."""
 
 from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
@@ -13,9 +13,7 @@ _DOCUMENT = "Bifolio-Document: "
 
 
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
-    """Return the commit's message, or a neutral one if it might mention content that is hidden from the
-    actor.
-    """
+    """Return the commit's message, or a neutral one if it could mention content hidden from the actor."""
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message
@@ -40,9 +38,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of the visible documents and media files that a commit changed, as written in trailers
-    of commit messages (such as `article/ID`).
-    """
+    """Return the names of the visible documents and media files in a commit, such as `article/ID`."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.change(commit, change)

@@ -1,6 +1,4 @@
-"""Description of the caller's identity, permissions, content types and locales, for clients
-(docs/access.md).
-"""
+"""Description of the caller's permissions and content types, for clients (docs/access.md)."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
@@ -37,9 +35,7 @@ ACCOUNT_SUBJECTS = {"auth", "user"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the site's name and locales, and the caller's identity, permissions and visible content types,
-    as JSON.
-    """
+    """Return the site's name and locales, and the caller's identity, permissions and visible types."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -66,9 +62,7 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the past commit that the server serves because of `--at`, or None if it serves the current
-    files.
-    """
+    """Return the past commit that the server serves, or None if it serves the current files."""
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -76,7 +70,6 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Describe the caller: the public, a user, an API token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
@@ -124,10 +117,6 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Return `described` with only those attributes that the actor is allowed to see.
-
-    Private attributes are included only if the type is in `writable_uids`.
-    """
     visible = {
         name: raw
         for name, raw in described["schema"]["attributes"].items()
@@ -148,7 +137,6 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return all components that `types` contain at any depth, sorted by uid."""
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

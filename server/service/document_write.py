@@ -1,4 +1,4 @@
-"""A write to one document: checks permissions and parses the requested operation."""
+"""Parser for write operations, with checks of the caller's permissions."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ Body = tuple[Type, Mapping[str, Tree]]  # content type, and new value for each a
 
 
 class Verb(StrEnum):
-    """The kind of write."""
+    """Kind of write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -60,10 +60,10 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A request to write one document.
+    """Request to write one document.
 
     - `if_match`: the entity tag of the version that the client has read.
-    - `merge`: whether to merge the update with newer changes instead of rejecting it.
+    - `merge`: whether an update is merged with newer changes instead of being rejected.
     """
 
     type: Type
@@ -77,8 +77,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed write that the caller is allowed to make. `query` selects what the response contains, and is
-    None for a deletion.
+    """Parsed write that the caller is allowed to make.
+
+    `query` selects the content of the response, and is None for a deletion.
     """
 
     operation: Operation
@@ -88,14 +89,11 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return a list that contains the document's key. `written` is the document id that the write
-        returned.
-        """
+        """Return the document's key, in a list. `written` is the document id that the write returned."""
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the version that was written, or nothing for a deletion. A draft that the actor is not
-        allowed to read gets no entity tag.
+        """Render the version that was written, or nothing for a deletion.
 
         Raises NotFoundError if the document has been deleted since.
         """
@@ -115,9 +113,9 @@ class DocumentWrite:
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError if the actor is not allowed to perform this kind of write on the content type.
+    """Check that the caller is allowed to make this kind of write.
 
-    Raises ValidationError if the content type does not support it.
+    Raises ForbiddenError, or ValidationError if the content type does not support the operation.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -154,14 +152,13 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for the values in strings that contain JSON. Raises LimitError."""
+    """Charge the budget for the JSON values inside strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the write request that creates or updates a version of a document."""
     locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
@@ -178,7 +175,6 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the write request that deletes a document in the requested locales (spec.md 4.3.7)."""
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
@@ -221,9 +217,6 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the named attributes of a version, with the related documents and media files that the actor is
-    allowed to see.
-    """
     # The cache for fragments starts empty, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
@@ -252,9 +245,6 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the value of the `populate` parameter that populates an attribute, including components at every
-    depth.
-    """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

@@ -1,4 +1,4 @@
-"""The changes to files that a dry run reports, in the form of unified diffs."""
+"""File changes reported by a dry run, as unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,9 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change to a file. `action` is "create", "update" or "delete", and `lines` are the lines of a unified
-    diff.
-    """
+    """Change to a file. `action` is "create", "update" or "delete"; `lines` is a unified diff."""
 
     path: str
     action: str
@@ -27,8 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the file changes that `writes` would make, sorted by path. Files whose source the caller is not
-    allowed to see are omitted.
+    """Yield the changes to files that the caller is allowed to see, sorted by path.
 
     Raises LimitError.
     """

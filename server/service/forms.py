@@ -1,4 +1,4 @@
-"""Validation of account forms, such as the sign-in form. A form is a JSON object whose values are strings."""
+"""Validation of account forms, such as the sign-in form."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,9 +14,9 @@ _CONFIRMATION = "passwordConfirmation"  # field that must have the same value as
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the values of the fields in `min_lengths`, which contains each field's minimum length.
+    """Return the form's values. `min_lengths` contains the minimum length of each field.
 
-    Raises a single ValidationError that lists all mistakes.
+    Raises a ValidationError that lists all mistakes.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -39,15 +39,16 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the request body contains fields that are not in `fields`."""
+    """Raise ValidationError if the form contains fields that are not in `fields`."""
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field, in the form in which errors list them. `value` is UNSAID if the field
-    is missing.
+    """Return the mistakes in one field, in the form in which errors list them.
+
+    `value` is UNSAID if the field is missing.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -58,10 +59,9 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one mistake in a field, in the form in which errors list it. The value is quoted unless it is a
-    secret.
+    """Return one mistake in a field, in the form in which errors list it.
 
-    `inside` is the path to the mistake within the field's value.
+    Secret values are hidden. `inside` is the path to the mistake within the field's value.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"

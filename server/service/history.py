@@ -1,6 +1,4 @@
-"""The history of documents: compares and restores versions, and finds the version in which each value
-originated.
-"""
+"""Document history: comparing and restoring versions, and finding where each value came from."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,10 +32,10 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller is allowed to see, newest first.
+    """Versions of one document that the caller is allowed to see, newest first.
 
-    The query parameters in `params` select a locale and a status. `others` contains further schemas whose
-    private attributes must also stay hidden.
+    `params` selects a locale and a status. Attributes that are private in any of the schemas in `others` stay
+    hidden.
     """
 
     caller: Caller
@@ -61,8 +59,7 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the selected locale and status, and the versions that have both. `status` overrides the
-        query parameter.
+        """Return the selected locale and status, and the versions that match both.
 
         Raises ForbiddenError and ValidationError.
         """
@@ -76,10 +73,9 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the document's content at a commit, or its current content if `commit` is "". Return None if
-        it does not exist.
+        """Return the document's content at a commit, or None if it did not exist.
 
-        If there is no draft, the published version is returned instead. Raises the errors of `of_one_file`.
+        The commit "" stands for the current files. A missing draft is replaced with the published version.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -94,7 +90,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
+    """Document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     type: Type
     document_id: str
@@ -105,10 +101,9 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The differences between two versions of a document.
+    """Differences between two versions of a document.
 
-    - `since`, `to`: the commits of the two versions. A commit is "" for the current files, or if there is no
-      earlier version.
+    - `since`, `to`: the commits of the two versions. "" means the current files or, for `since`, no version.
     - `unread`: for each version, the keys in its file that the current schema does not define.
     """
 
@@ -122,7 +117,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version in which each attribute's value originated, and all versions that were examined."""
+    """Version in which each attribute's value originated, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -131,7 +126,7 @@ class Origins:
 
 
 class Histories:
-    """Access to the histories of all documents in a site. Thread-safe."""
+    """Access to the history of every document in a site. Thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
@@ -140,8 +135,7 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, each with the changed documents that the
-        caller is allowed to see.
+        """Return the commits that changed documents, newest first, each with its visible documents.
 
         Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
@@ -185,9 +179,7 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return the content type with this API id, and its deleted documents. Raises the same errors as
-        `of`.
-        """
+        """Return a content type and its deleted documents. Raises the same errors as `of`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -200,9 +192,7 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the commit's message, or a neutral one if it might mention hidden content (see
-        `message_for`).
-        """
+        """Return the commit's message, or a neutral one if it could mention hidden content."""
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
@@ -212,8 +202,8 @@ class Histories:
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        By default, compares the version before the last change with the current version. `since_status` is
-        the status of the older version. Raises ForbiddenError and ValidationError.
+        The default is a comparison of the current version with the version before the last change. Raises
+        ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -233,9 +223,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version in which each attribute's value, or each line of its text, originated. Raises
-        LimitError.
-        """
+        """Find the version in which each value, or each line of a text, originated. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -243,10 +231,9 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the kind of write that restores a version: CREATE if the document was deleted, otherwise
-        UPDATE.
+        """Return CREATE if the document was deleted, otherwise UPDATE.
 
-        Raises ForbiddenError.
+        Raises ForbiddenError if the caller is not allowed to restore the document.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
@@ -291,8 +278,8 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit. Return None if it had none, or if the schema at that
-        commit hides the content from the caller.
+        """Return the document's content at a commit, or None if it had none or the caller is not allowed to
+        see it.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -313,8 +300,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid, returns None if the commit is on the caller's branch, and raises
-        ConflictError otherwise.
+        If the schema is invalid, returns None for a commit on the caller's branch, and otherwise raises
+        ConflictError.
         """
         if not commit:
             return None
@@ -330,8 +317,9 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before the document's last change (up to the commit `to`), or "" if that change
-        created the document.
+        """Return the commit before the document's last change, or "" if that change created the document.
+
+        Changes after the commit `to` are ignored.
         """
         if to:
             self.past.log.update(to)
@@ -348,9 +336,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the document versions that a commit changed and that the caller is allowed to find. `type_` is a
-    content type to filter by, or "".
-    """
+    """Yield the visible document versions that a commit changed. `type_` is a content type, or "" for all."""
     for each in commit.changes:
         change = changes.change(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -367,7 +353,7 @@ def _documents_of(
 def _drafts_of(caller: Caller, type_: Type) -> bool:
     """Return whether the caller is allowed to see a content type's drafts in the history.
 
-    Raises ForbiddenError if drafts must stay hidden but the history can't tell them from published versions.
+    Raises ForbiddenError if the history can't tell the drafts from published versions.
     """
     drafts = may_read_drafts(caller.actor, type_)
     if type_.draft_key and not drafts:
@@ -376,9 +362,7 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the current schema doesn't define, except those that are
-    hidden from the caller.
-    """
+    """Return the visible keys in a version's file that the current schema doesn't define."""
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

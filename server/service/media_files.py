@@ -1,4 +1,4 @@
-"""Contents of indexed media files, either now or at a past commit (docs/media.md)."""
+"""Media files as they are now or were at a past commit (docs/media.md)."""
 
 import os
 import posixpath
@@ -20,9 +20,7 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file, which the caller must close. `digest` is a hash of the content, or "" if it isn't
-    known.
-    """
+    """Open media file, which the caller must close. `digest` is a hash of the content, or "" if unknown."""
 
     file: IO[bytes]
     name: str
@@ -40,17 +38,17 @@ class MediaFiles:
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether a request without the parameter `at` reads the media files at this commit. The
-        commit "" stands for the current files.
+        """Return whether requests without the parameter `at` are served from this commit.
+
+        The commit "" stands for the current files.
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key as it was at a commit, or as it is now if `commit` is "". If
-        the file is in a public bucket, return its URL instead.
+        """Return a media file as it was at a commit, or its URL if it is in a public bucket.
 
-        Raises NotFoundError, and the errors of the bucket.
+        The commit "" stands for the current files. Raises NotFoundError, and the errors of the bucket.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)
@@ -77,8 +75,9 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the media file as it was at a commit, or None if it has not changed since. Raises
-        NotFoundError.
+        """Return the media file as it was at a commit, or None if it has not changed since.
+
+        Raises NotFoundError.
         """
         media, format_parts = snapshot.media, format_of(key)
         if key in media:

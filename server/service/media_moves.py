@@ -1,4 +1,4 @@
-"""Moves media files between the disk and the bucket, in batches. Each batch is saved in one write."""
+"""Moving media files between the disk and the bucket, in batches."""
 
 import os
 import tempfile
@@ -39,9 +39,9 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The numbers of files and bytes that were moved, and the last commit.
+    """Number of files and bytes that were moved, and the last commit.
 
-    `left` contains the path of each file that was not moved, with the reason.
+    `left` contains the path of each file that was not moved, and the reason.
     """
 
     files: int
@@ -60,15 +60,13 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether the content of a media file is in content/uploads/ (its description always is)."""
+    """Return whether the file itself is in content/uploads/. Its description always is."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager that downloads an object into a temporary file and yields the file's path. Raises
-    BucketError and OSError.
-    """
+    """Context manager that downloads an object into a temporary file. Raises BucketError and OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -80,15 +78,16 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A media file, and the temporary file into which it was downloaded."""
+    """Media file, and the temporary file into which it was downloaded."""
 
     document: Document
     source: Path
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of
-    `Writes.make`.
+    """Move all media files from the bucket to content/uploads/.
+
+    Raises BucketError, and the errors of `Writes.make`.
     """
     site = writes.site
     pending = [
@@ -118,9 +117,7 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Put downloaded files into content/uploads/, and remove the bucket from the files' descriptions. Return
-    the number of files moved.
-    """
+    """Move downloaded files into content/uploads/, and return their number."""
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
@@ -141,9 +138,7 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file that was uploaded to the bucket. `found` is the signature of the local file, or None if there is
-    none.
-    """
+    """File that was uploaded to the bucket. `found` is the local file's signature, or None."""
 
     document: Document
     stored: StoredFile
@@ -161,8 +156,7 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files and their resized variants to the bucket. Unless `keep` is set, delete the local
-    files.
+    """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
     Raises BucketError, and the errors of `Writes.make`.
     """
@@ -192,9 +186,7 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket lacks resized variants (`formats`) although it is large enough
-    for them.
-    """
+    """Return whether a picture in the bucket is large enough for resized variants but has none."""
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
@@ -229,9 +221,7 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add the bucket to the files' descriptions, and delete the local files unless `keep` is set. Return the
-    number of files moved.
-    """
+    """Record the bucket in the files' descriptions, and return the number of files described."""
     count = 0
     for sent_file in batch.files:
         if (

@@ -1,6 +1,4 @@
-"""Migrations of a site: plans and applies them, and finds documents that have not been migrated yet
-(docs/migrate.md).
-"""
+"""Planning and applying migrations of a site (docs/migrate.md)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,13 +20,13 @@ _MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The plan of a migration, and the files that it would write."""
+    """Plan of a migration, with the files that it would write."""
 
     plan: Plan
     writes: Sequence[Write]
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff of all files that would be written, without line breaks."""
+        """Yield the lines of one unified diff for all files, without line breaks."""
         for write in sorted(self.writes, key=lambda each: each.path):
             old, new = (write.read or b"").decode(), (write.data or b"").decode()
             names = (
@@ -46,11 +44,10 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """In one write, apply a new migration, or bring all documents up to date with the migrations kept in the
-    site.
+    """Apply a new migration, or the migrations kept in the site, in one write.
 
-    Raises ConflictError if files have uncommitted changes (unless `uncommitted` is set), ValidationError if
-    values would be lost, and the errors of `Writes.make`.
+    Raises ConflictError if files have uncommitted changes, unless `uncommitted` is set. Raises
+    ValidationError if values would be lost.
     """
     prepare = _plan if uncommitted or caller.branch else partial(_plan_committed, writes)
     return writes.make(caller, prepare, request, message=message or partial(_message, request))
@@ -83,7 +80,6 @@ def _plan_committed(writes: Writes, request: Request, context: Context) -> Plan:
 
 
 def _message(request: Request, plan: Plan) -> str:
-    """Return a commit message such as `Migrate: rename article.title headline`."""
     if isinstance(request, NewMigration):
         return f"Migrate: {request.migration}"
     return f"Apply migrations: {', '.join(step.migration.label for step in plan.steps)}"

@@ -28,7 +28,7 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """The purpose for which a site is opened.
+    """Purpose for which a site is opened.
 
     - READ: only reading. A write raises ReadOnlySiteError.
     - COMMAND: reading and writing, possibly while a server is running.
@@ -41,7 +41,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site with the services that it uses, created by `open_site`."""
+    """Loaded site with the services that it uses."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class OpenSite:
 
     @cached_property
     def recorder(self) -> Recorder:
-        """The recorder of changes in the event log. All workers of a server share it."""
+        """Recorder of changes in the event log, shared by all workers of a server."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """The sender of notices about changes to other machines, which works once a worker has started it."""
+        """Sender of notices to other machines. It does nothing until a worker has started it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
@@ -78,7 +78,7 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def record_before_fork(self) -> None:
-        """Before workers are forked, record in the event log the differences between it and the files."""
+        """Record changes to the files in the event log, before workers are forked."""
         if self.mode is Mode.SERVER and not is_postgres(self.site.state.settings.accounts):
             process = get_context("fork").Process(target=self._record)
             process.start()
@@ -114,13 +114,12 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site in the folder `root`. Raises SetupError if the site's settings or schemas are
-    invalid.
+    """Open and load a site. Raises SetupError if its settings or schemas are invalid.
 
-    - `report` is called after each write by this process.
-    - `request_reload` is called after a schema change on a large site, to start new workers.
-    - `records`: whether to record events. By default, servers record events, and commands do so only if the
-      event log is a file.
+    - `report`: called after each write by this process.
+    - `request_reload`: called after a schema change on a large site, to start new workers.
+    - `records`: whether to record events. The default is True for servers, and for commands if the event log
+    is a file.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -134,4 +133,4 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Do nothing. Other machines learn about a command's changes by polling the git remote."""
+    """Do nothing, because other machines learn about a command's changes by polling the git remote."""

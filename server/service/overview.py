@@ -1,6 +1,4 @@
-"""Overview of a site: document counts by content type, and the most recently updated documents
-(docs/querying.md).
-"""
+"""Overview of a site: document counts and recently updated documents (docs/querying.md)."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -19,8 +17,7 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return document counts and the most recently updated documents as JSON, and the scope (types and
-    statuses) that they cover.
+    """Return document counts and the latest documents as JSON, with the scope that they cover.
 
     Raises ForbiddenError and ValidationError.
     """

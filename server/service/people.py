@@ -1,4 +1,4 @@
-"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md)."""
+"""Management of users and roles (docs/access.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,8 +37,9 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users. Callers must check permissions first. Methods raise ValidationError for
-    invalid input.
+    """Access to a site's users. Callers must check permissions first.
+
+    Methods raise ValidationError for invalid input.
     """
 
     users: Users
@@ -52,7 +53,7 @@ class People:
     def count(self, params: Params) -> int:
         """Return the number of matching users.
 
-        Raises ForbiddenError if the users are filtered and the caller lacks the permission `user.find`.
+        Raises ForbiddenError if there is a filter and the caller lacks the permission `user.find`.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -69,7 +70,6 @@ class People:
             raise NotFoundError(NO_USER_MESSAGE)
 
     def create(self, body: object, params: Params) -> bytes:
-        """Create a user. Return the user as JSON."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=True)
         user = self.users.create(
@@ -88,7 +88,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the user who sent the request. Return the user as JSON.
+        """Update the caller's own account, and return the account as JSON.
 
         Raises UnauthorizedError if the caller is not a user, and ApplicationError if the email address can't
         be changed.
@@ -100,7 +100,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user. Return the user as JSON. Raises NotFoundError."""
+        """Delete a user, and return the user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -133,8 +133,9 @@ def list_roles(reader: Reader) -> list[bytes]:
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role and its permissions as JSON. `key` is the role's number, name or documentId. Raises
-    NotFoundError.
+    """Return a role and its permissions as JSON. `key` is a number, name or documentId.
+
+    Raises NotFoundError.
     """
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
@@ -151,9 +152,6 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if a user changes their email address on a site where email addresses must be
-    confirmed.
-    """
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -163,7 +161,6 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Parse a request body with which a user changes their own account. Raises ValidationError."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -171,9 +168,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a request body into values for the columns of a user. Raises one ValidationError that lists all
-    mistakes.
-    """
+    """Return the values to save from a request body. Raises a ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -198,7 +193,6 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
 
 
 def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a user name, email address or password, with Strapi's messages."""
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
         return too_short
@@ -235,7 +229,6 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role."""
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
     return _error_at(["role", "connect"], "Users must have a role", connect)
@@ -254,8 +247,9 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role as a JSON object with the number of the role's users. `more` contains further serialized
-    members of the object.
+    """Return a role as a JSON object, with its number of users.
+
+    `more` contains further serialized members of the object.
     """
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
@@ -270,9 +264,7 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions by controller and action, in the form that Strapi's users-permissions
-    plugin uses.
-    """
+    """Return a role's permissions, in the format of Strapi's users-permissions plugin."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

@@ -1,7 +1,7 @@
 """Problems in a served site that a caller is allowed to see or fix.
 
-A problem's message can quote hidden values and drafts. Callers therefore see the problem only if they are
-allowed to see everything that the message could mention.
+A message can quote hidden values. The caller sees a problem only if they are allowed to see everything that
+its message could mention.
 """
 
 import re
@@ -42,7 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and whether they have an automatic fix."""
+    """Filter for problems by content type, document, severity, and whether there is an automatic fix."""
 
     type: str = ""
     document_id: str = ""
@@ -64,7 +64,6 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether the problem is in the content type and document that the filter selects."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
@@ -78,7 +77,7 @@ class FoundProblems:
     """Problems that are visible to the caller.
 
     - `seen`: all problems in the selected content type and document.
-    - `found`: those that match the other filters, too.
+    - `found`: the problems in `seen` that match the other filters.
     """
 
     check: Check
@@ -103,10 +102,9 @@ class Problems:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the visible problems that match a filter, after waiting up to `wait_s` seconds for a new
-        check.
+        """Return the visible problems that match a filter.
 
-        Raises BusyError if no check has finished yet.
+        Waits up to `wait_s` seconds for a new check, and raises BusyError if no check has finished yet.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -145,9 +143,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Split the requested fixes into those that are possible and permitted, and those that are rejected, with
-    the reasons.
-    """
+    """Return the fixes that are possible and permitted, and the rejected ones with the reasons."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -166,7 +162,7 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """The problems in a site that one caller is allowed to see and fix."""
+    """Problems that one caller is allowed to see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
@@ -175,14 +171,14 @@ class ProblemViewer:
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
         """Return the viewer for a caller.
 
-        Raises ForbiddenError unless the caller has permission for all of the `actions` on problems.
+        Raises ForbiddenError if the caller lacks the permission for any of the `actions` on problems.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the visible problems, omitting fixes that the caller is not allowed to apply."""
+        """Yield the visible problems, without the fixes that the caller is not allowed to apply."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -194,9 +190,6 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Return `found` without advice that mentions hidden attributes. Advice about unknown keys and links
-        is replaced.
-        """
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -211,7 +204,6 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """Return the document's content type and all component types along a path of attribute names."""
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
@@ -229,9 +221,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller is allowed to see the problem that `fix` solves, and to update the
-        document to which it belongs.
-        """
+        """Return whether the caller is allowed to see the problem and to update the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -262,11 +252,6 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether a problem with the value at the path `names` is visible to the caller.
-
-        If `dangling` is set, all possible targets of the relation or media attribute at the path must be
-        visible, too.
-        """
         if not names:
             return True
         attribute = type_.attributes.get(str(names[0]))
@@ -281,7 +266,6 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether all possible targets of a relation or media attribute are visible to the caller."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types
@@ -301,8 +285,9 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values in documents, skipping files that changed since the check. Raises the errors of
-    `Writes.make`.
+    """Fix values in documents, skipping files that changed since the check.
+
+    Raises the errors of `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 

@@ -1,4 +1,4 @@
-"""Reading of documents, for HTTP requests and exports (spec.md 4.1, 4.2)."""
+"""Reader of documents for HTTP requests and exports (spec.md 4.1, 4.2)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -27,10 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """The JSON body and entity tag of a response.
+    """JSON body and entity tag of a response.
 
-    `users` is the version of the user index on which the body depends, or None. `cache_tags` is the value of
-    the header for cache tags, or "".
+    - `users`: the version of the user index on which the body depends, or None.
+    - `cache_tags`: the value of the header for cache tags, or "".
     """
 
     body: bytes
@@ -41,9 +41,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch other than the served one, to which a request writes. `today` contains the served branch's
-    settings.
-    """
+    """Branch other than the served one. `today` contains the served branch's settings."""
 
     name: str
     today: Settings
@@ -51,7 +49,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An actor, with the state, response format and budget for one request.
+    """Actor, with the state, response format and budget of one request.
 
     `branch` is None for the served branch. `commit` is the past commit to read, or "" for the current state.
     """
@@ -71,7 +69,7 @@ class Caller:
 class Reader(NamedTuple):
     """Reader of documents in one content type, for one actor.
 
-    Without `users`, relations to users are empty.
+    If `users` is None, relations to users are empty.
     """
 
     state: State
@@ -82,8 +80,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Render the document with this id. If `document_id` is None, render the document of a single type or
-        a page of a collection type's documents.
+        """Render one document, or a page of a collection type's documents if `document_id` is None.
 
         Raises ForbiddenError, NotFoundError and ValidationError.
         """
@@ -95,7 +92,7 @@ class Reader(NamedTuple):
         return self.collection(params)
 
     def collection(self, params: Params) -> Rendering:
-        """Render a page of documents from a collection type (spec.md 2.5)."""
+        """Render a page of documents (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
@@ -110,14 +107,12 @@ class Reader(NamedTuple):
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
     def single(self, params: Params) -> Rendering:
-        """Render the document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
         return self.show(view, query, find_single(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Rendering:
-        """Render one document from a collection type."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
@@ -131,7 +126,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document as the query specifies. Raises NotFoundError if `document` is None."""
+        """Render one document. Raises NotFoundError if `document` is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -153,9 +148,7 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which documents rendered for this query are cached, or None if the query
-        populates nothing.
-        """
+        """Return the key for caching rendered documents, or None if the query populates nothing."""
         if not query.selection.populate:
             return None
         selection = repr((params.get("fields"), params.get("populate"))).encode()
@@ -164,12 +157,12 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query, restricted to what the actor is allowed to see."""
+        """Parse a request's parameters into a query for what the actor is allowed to see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view on which to run the query. It includes users if the query refers to them."""
+        """Return the view for a query. It includes users if the query refers to them."""
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -177,7 +170,7 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users to whom documents can be related, or NO_USERS if no relation refers to users."""
+        """Return the users that relations can refer to, or NO_USERS."""
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

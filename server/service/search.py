@@ -1,4 +1,4 @@
-"""Ranked full-text search across all content that the caller is allowed to read (docs/search.md)."""
+"""Ranked full-text search of the content that the caller is allowed to read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the scope of the search.
+    """Run a search. Return the results as JSON, and the search's scope.
 
     Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
@@ -86,9 +86,7 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return the value of the parameter `param` as a positive integer, or `default` if it is missing. Raises
-    ValidationError.
-    """
+    """Return a positive integer parameter, or `default` if it is missing. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -98,8 +96,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse a request's content types, status and locale. Return the scope, limited to what the actor is
-    allowed to see.
+    """Return the requested types, status and locale, limited to what the actor is allowed to see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -120,10 +117,9 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Convert API ids (singular or plural) to uids. `value` is a list of API ids, or a string in which commas
-    separate them.
+    """Convert API ids to uids. `value` is a list of API ids, or a comma-separated string.
 
-    A hidden type raises the same ValidationError as an unknown type.
+    Raises the same ValidationError for hidden types as for unknown types.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -233,9 +229,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return a JSON object that says whether the index was used and, if `may_read_all` is set, how far
-    indexing has progressed.
-    """
+    """Return the index's status as JSON. The numbers are None unless `may_read_all` is set."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

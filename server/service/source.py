@@ -1,4 +1,4 @@
-"""Source files: reads and replaces the text of a document version's file."""
+"""Reading and replacing the source text of a document version's file."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a document version. `draft` is whether the request asks for the draft."""
+    """File of a document version. `draft` is whether the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -35,9 +35,7 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file of the same version in a later state. Raises NotFoundError if it no
-        longer exists.
-        """
+        """Return the same version's file in a later state. Raises NotFoundError if it has been deleted."""
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
         return replace(self, caller=replace(self.caller, state=state), document=document)
@@ -45,9 +43,9 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, with its passwords masked.
+    """Text of a file, with its passwords masked.
 
-    - `version`: identifies this text, so that a client can send it as `if_match`.
+    - `version`: the version of the text, to be sent as `if_match`.
     - `other_keys`: the text of the keys that the content type does not define.
     - `problem`: the syntax error in the text, or None.
     """
@@ -60,7 +58,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text, either for the whole file (`text`) or for the keys that the content type does not define
+    """New text for the whole file (`text`), or for the keys that the content type does not define
     (`other_keys`).
     """
 
@@ -72,10 +70,10 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file of a document version. `document_id` is "" for a single type. If `to_write` is set,
-    also require permission to change the file.
+    """Return the file of a document version. `document_id` is "" for a single type.
 
-    Raises ForbiddenError, NotFoundError, ValidationError, and ConflictError for a past commit.
+    If `to_write` is set, also requires permission to change the file. Raises ForbiddenError, NotFoundError,
+    ValidationError, and ConflictError for a past commit.
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -96,8 +94,9 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Return the text of a file, with its passwords masked. Raises NotFoundError, ConflictError, StorageError
-    and LimitError.
+    """Return the text of a file, with its passwords masked.
+
+    Raises NotFoundError, ConflictError, StorageError and LimitError.
     """
     document, type_ = file.document, file.type
     text = _read(site, document.path)
@@ -113,7 +112,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield the versions of the document, in all locales, whose files the caller is allowed to see."""
+    """Yield the document's versions in all locales whose files the caller is allowed to see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):

@@ -1,4 +1,4 @@
-"""Uncommitted changes: lists changed files, shows the changes to a file, and commits files."""
+"""Uncommitted changes: listing, comparing and committing changed files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +33,10 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """One page of the files that differ from the commit `head`. `total` counts the files on all pages.
+    """One page of the files that differ from the commit `head`.
 
-    Each file is followed by the names of its changed attributes, or by None if the file contains no document.
+    `total` counts the files on all pages. Each file has the names of its changed attributes, or None if it
+    contains no document.
     """
 
     head: str
@@ -45,10 +46,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since the commit `head`.
+    """Changes to one file since the commit `head`.
 
-    `attributes` is None if the file contains no document. `lines` are the lines of a diff, or None if it
-    can't be shown.
+    `attributes` is None if the file contains no document. `lines` is a diff, or None if it can't be shown.
     """
 
     head: str
@@ -58,7 +58,7 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return one page of the files with uncommitted changes that the caller is allowed to see.
+    """Return one page of the visible files with uncommitted changes.
 
     Raises ForbiddenError, and ConflictError if the site has no commits.
     """
@@ -101,7 +101,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit the current content of files as the caller. Return the commit's id.
+    """Commit the current content of files as the caller, and return the commit id.
 
     Raises ForbiddenError, ValidationError and ConflictError.
     """
@@ -114,9 +114,7 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller is allowed to see under both the current and the committed
-    schema.
-    """
+    """Return the changed files that are visible under both the current and the committed schema."""
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
     if actor.everything:
@@ -137,9 +135,7 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return the lines of a diff with masked passwords, or None if the file is too long, or can't be read,
-    decoded or masked.
-    """
+    """Return a diff with masked passwords, or None if it can't be shown."""
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
     data = (
@@ -159,7 +155,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in a changed file's text. Raises ConflictError if that is impossible."""
+    """Raises ConflictError if the passwords can't be masked."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

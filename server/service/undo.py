@@ -1,4 +1,4 @@
-"""Undoing an earlier write by its undo id (`server.service.write.UndoOffer`)."""
+"""Undo for earlier writes (`server.service.write.UndoOffer`)."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,11 +17,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that an earlier write changed. Return the paths of those that the caller is allowed
-    to see. If `undo` is set, the caller can undo the restoration, too.
+    """Restore the files that an earlier write changed, and return the paths of the visible ones.
 
-    Raises ForbiddenError, NotFoundError, ConflictError if the files have been changed again, and the errors
-    of `Writes.make`.
+    If `undo` is set, the caller can undo the restoration, too. Raises ForbiddenError, NotFoundError, and
+    ConflictError if the files have been changed again.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

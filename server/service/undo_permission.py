@@ -1,6 +1,4 @@
-"""Permissions for undoing a write: the permissions that the write itself required, and those for everything
-that the undo changes.
-"""
+"""Permission checks for undoing a write."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,8 +19,7 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller is no longer allowed to make the write, or to see what would be
-    restored.
+    """Raise ForbiddenError if the caller no longer has the permissions that the write required.
 
     Raises NotFoundError if this version of Bifolio can't undo the write.
     """
@@ -36,10 +33,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would create or delete documents that the caller is not allowed to
-    create or delete.
+    """Raise ForbiddenError if the caller is not allowed to create or delete the affected documents.
 
-    `permit_write` checks the permissions for other changes to documents.
+    `permit_write` checks the permissions for all other changes.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -48,9 +44,7 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield each kind of write that undoing makes to a document, with the locales and statuses that it
-    affects.
-    """
+    """Yield each kind of write that the undo makes, with the affected locales and statuses."""
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now
@@ -61,9 +55,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller is allowed to undo a write. `permits` are the permissions that were recorded
-    for the write.
-    """
+    """Return whether the caller is allowed to undo a write. `permits` are the permissions recorded for it."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -73,7 +65,7 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
 
 
 def sight_of_files(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that checks whether the caller is allowed to see the file with a given path."""
+    """Return a function that checks whether the caller is allowed to see the file at a path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Plans for changes to a site's files that an editor makes itself, because it has some of the files open."""
+"""Plans for file changes that an editor makes itself, because it has unsaved files open."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,9 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes for an editor to make. The old path of each file maps to its old and new text, or to its new
-    path if it is renamed.
+    """Changes for an editor to make, by the file's old path.
+
+    `texts` contains each file's old and new text, and `renames` contains its new path.
     """
 
     texts: Mapping[str, tuple[str, str]]
@@ -29,7 +30,7 @@ class Plan:
 
 
 class _OpenFiles(WorkingTree):
-    """A site's files. For files that are open in the editor, the editor's text replaces the text on disk."""
+    """Files of a site. For files that are open in the editor, the editor's text replaces the text on disk."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)
@@ -83,9 +84,7 @@ def _plan(overlay: Overlay, changeset: Changeset, renamed: Renamed | None) -> Pl
 
 
 def _moved(changeset: Changeset, renames: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the new paths of files that move together with a document, such as those in its folder, by old
-    path. Files in `renames` are omitted.
-    """
+    """Return the new paths of files that move together with a document, by old path."""
     top = f"{changeset.root}/"
     known = set(renames)
     sources = (

@@ -1,4 +1,4 @@
-"""Media files: querying, uploading, updating and deleting them."""
+"""Media files: querying, uploading, changing and deleting them."""
 
 import posixpath
 import time
@@ -33,14 +33,14 @@ _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """The media files that were written, as JSON, and the commit."""
+    """Media files that were written, as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
 
 
 class Uploads:
-    """Operations that upload, change and delete media files in a site. Thread-safe."""
+    """Service for uploading, changing and deleting media files. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -57,9 +57,7 @@ class Uploads:
         return self._stored(caller, outcome, outcome.made)
 
     def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
-        """Change the description or content of a media file. Raises NotFoundError, and the errors of
-        `upload`.
-        """
+        """Change the description or content of a media file. Raises NotFoundError."""
         change = self._keep_replacement(caller.state, change)
         outcome = self._writes.make(caller, uploading.change_file, change, message=message)
         return self._stored(caller, outcome, (outcome.made,))
@@ -68,9 +66,7 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket, if the site uses one. Otherwise, process a picture in
-        advance, so that the write is fast.
-        """
+        """Store an uploaded file in the bucket, or measure a picture in advance if there is no bucket."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
@@ -98,8 +94,9 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait for the resized variants (`formats`) of the new pictures at `paths`, for about SCALING_TIMEOUT_S
-    at most. Return the resulting state.
+    """Wait for the resized variants of new pictures, and return the resulting state.
+
+    The wait ends after about SCALING_TIMEOUT_S.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -116,7 +113,10 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. Pagination is parsed only if `paged` is set. Raises ValidationError."""
+    """Return the query for media files. `paged` is whether to parse the pagination.
+
+    Raises ValidationError.
+    """
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params

@@ -1,4 +1,4 @@
-"""Writing: checks permissions, prepares files, saves them with `Site.write`, and renders the result."""
+"""Write operations: permission checks, preparation, saving, and rendering of the result."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -49,10 +49,9 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request to write documents. Either all operations succeed, or none is applied.
+    """Request to write documents. Either all operations succeed, or none is applied.
 
-    - `is_batch`: whether operations can refer to earlier operations, and errors contain the number of the
-      operation.
+    - `is_batch`: whether operations can refer to earlier operations.
     - `dry_run`: whether to report the changes without saving anything.
     - `undo`: whether the caller wants to be able to undo the write.
     """
@@ -67,7 +66,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write (`server.service.undo`) until `expires`."""
+    """Id with which the caller can undo a write until `expires`."""
 
     id: str
     expires: datetime
@@ -75,7 +74,7 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document that was written. `document_id` is "" if there was nothing to delete.
+    """Document that was written. `document_id` is "" if there was nothing to delete.
 
     `merged` is whether the write was merged with newer changes.
     """
@@ -92,14 +91,14 @@ class Written:
     def render(self) -> Rendering:
         """Render the document, or nothing for a deletion.
 
-        Raises LimitError, and NotFoundError if it has been deleted since.
+        Raises LimitError, and NotFoundError if the document has been deleted since.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a command: the written documents or, for a dry run, the changes in `files`.
+    """Result of a command: the written documents or, for a dry run, the changes in `files`.
 
     `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
@@ -113,9 +112,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of `Writes.make`. `made` is what `prepare` returned; the other fields are the same as in
-    `Result`.
-    """
+    """Result of `Writes.make`. `made` is the result of `prepare`; the other fields are as in `Result`."""
 
     state: State
     made: Made
@@ -135,9 +132,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return a caller like `caller`, but on the branch `name`. Raises ForbiddenError and ValidationError,
-        among others.
-        """
+        """Return the caller with the state of a branch. Raises ForbiddenError and ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -209,9 +204,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id and expiry time for undoing a write that was just saved, or None if the caller can't
-        undo the write.
-        """
+        """Return the offer to undo a write, or None if the caller is not allowed to undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -224,7 +217,7 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes that `make` would make to files.
+        """Return the file changes that `make` would make.
 
         Raises the errors of `make`, and ForbiddenError if the caller lacks the permission `source.read`.
         """
@@ -235,8 +228,7 @@ class Writes:
     def files_of(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the file contents that `make` would write, and the result of `prepare`. Does not check the
-        permission `source.read`.
+        """Return the files that `make` would write, and the result of `prepare`, without a permission check.
 
         Raises the errors of `make`.
         """
@@ -262,7 +254,7 @@ class Writes:
 
 
 def _read(command: Command) -> list[DocumentWrite]:
-    """Parse the operations in a command. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+    """Parse the operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller).read(command.operations)

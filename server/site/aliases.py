@@ -1,6 +1,4 @@
-"""Aliases of documents: additional addresses that lead to a document's page, listed in the document's
-file.
-"""
+"""Aliases: additional addresses of a document's page, listed in the document's file."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -25,7 +23,7 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias as it is written in a document's file, and its line (None if unknown)."""
+    """Yield each alias, as written in a document's file, and its line number (None if unknown)."""
     positions: Positions = {}
     try:
         text = decode(data)
@@ -45,9 +43,10 @@ def read_aliases(
 
 
 def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
-    """Return the address that an alias of the document at `address` stands for. Relative aliases are resolved
-    against the folder of that address or, if `from_root` is set, against the root. Raises ValueError with the
-    reason if the alias is invalid.
+    """Return the origin and path of an alias. Raises ValueError if the alias is invalid.
+
+    A relative alias is resolved against the folder of the document's `address`, or against the root if
+    `from_root` is set.
     """
     if not isinstance(alias, str) or not alias.strip():
         raise ValueError("is not a path")
@@ -74,9 +73,7 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
 
 
 def normalized(path: str) -> str:
-    """Percent-encode a decoded path, and remove `.`, `..` and a final slash, so that paths can be
-    compared.
-    """
+    """Return a decoded path in percent-encoded form, without `.`, `..` or a final slash."""
     return quote(normpath("/" + path.lstrip("/")), safe="/")
 
 
@@ -86,7 +83,7 @@ def encode_query(query: str) -> str:
 
 
 def source_of_address(address: str) -> Source:
-    """Convert the address of a document to the form in which addresses are compared."""
+    """Return the origin and the normalized path of an address."""
     if plain := _PLAIN_ADDRESS.fullmatch(address):
         return plain[1], plain[2]
     _, _, path, query, _ = urlsplit(address)

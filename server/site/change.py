@@ -1,4 +1,4 @@
-"""Descriptions of changes to a site's files and their origins, for logs and reports."""
+"""Descriptions of changes to a site's files, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -14,9 +14,9 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    Other programs changed or deleted the files in `read` and `removed`. A write on this server changed or
-    deleted those in `written` and `deleted`. `reloaded` is set if settings or schemas changed, or if all
-    files were read again.
+    `read` and `removed` are files that other programs changed or deleted. `written` and `deleted` are files
+    that this server changed or deleted. `reloaded` is set if settings or schemas changed, or if all files
+    were read again.
     """
 
     read: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Change:
 class Origin:
     """Source of a change: "api" for a write on this server, or "file" for another program.
 
-    For a write, `write` is the write's name in the commit queue.
+    `write` is the name of the write in the commit queue, or "" for other changes.
     """
 
     source: str = "file"
@@ -51,9 +51,9 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Return a description of the changes that a record makes to the contents `before`.
+    """Return a summary of the changes that a record makes to the contents `before`.
 
-    If the record contains the entire site, the description does not list individual files.
+    The summary lists no files if the record contains the entire site.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -78,9 +78,6 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Return a description of the changes made by a write on this server. `record` is the record of that
-    write.
-    """
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -90,9 +87,7 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the fixed problems. A problem that only moved to a different line is in
-    neither.
-    """
+    """Return the new problems and the fixed problems, ignoring changed line numbers."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

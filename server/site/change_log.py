@@ -1,6 +1,4 @@
-"""Change log: shared memory through which all workers of a server learn of each change to the site's
-state.
-"""
+"""Change log: shared memory that tells all workers of a server about changes to the site."""
 
 import fcntl
 import mmap
@@ -31,10 +29,9 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separ
 
 
 class ChangeLog:
-    """Change log of one server, shared by all its workers.
+    """Log of changes that all workers of a server share.
 
-    A position in the log is the number of bytes that were ever appended before it, including bytes that have
-    since been overwritten.
+    A position is the number of bytes that were appended before it, including overwritten bytes.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -55,7 +52,7 @@ class ChangeLog:
 
     @property
     def demanded(self) -> int:
-        """Position up to which a worker must apply the log before it sends another response."""
+        """Position up to which each worker must apply the log before its next response."""
         return self._numbers[_DEMANDED]
 
     @property
@@ -77,9 +74,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Note from the current workers for the workers that will replace them (see
-        `server.site.problems`).
-        """
+        """Message from the current workers to the workers that will replace them."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter
@@ -88,7 +83,7 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record and return the position after it. Requires the write lock.
+        """Append a record, and return the position after it. The caller must hold the write lock.
 
         `checkpoint` returns a record of the whole state. If `demanded` is set, all workers must apply the
         record before their next response.
@@ -106,10 +101,10 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state for a new generation of workers. Return the position after it.
+        """Append a record of the whole state for new workers, and return the position after it.
 
-        If `lag` is set, the old workers are allowed to serve an older state for a while. Requires the write
-        lock.
+        If `lag` is set, the old workers are allowed to serve an older state for a short time. The caller must
+        hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -119,8 +114,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker at `position` is allowed to serve an older state because it is being
-        replaced.
+        """Return whether a worker at `position` is allowed to serve an older state until it is replaced.
 
         `patience`, in nanoseconds, extends the time limit.
         """
@@ -137,8 +131,8 @@ class ChangeLog:
     def since(self, position: int) -> tuple[int, list[bytes]]:
         """Return the position after the last record, and the records after `position`.
 
-        If some of these records have been overwritten, the list starts with a record of the whole state
-        instead. Raises ValueError or struct.error if the log is damaged.
+        If some of these records were overwritten, the list starts with a record of the whole state. Raises
+        ValueError or struct.error if the log is damaged.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -159,7 +153,7 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Assign a number to a new worker, and return it. The first worker gets 1."""
+        """Register a new worker, and return its number. The first worker is number 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -168,10 +162,9 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until this worker becomes the leader, and return True. It remains the leader until it calls
-        `resign` or exits.
+        """Wait until this worker is the leader, and return True. Return False if `stop` is set first.
 
-        Return False if the event `stop` is set first.
+        The worker remains the leader until it calls `resign` or exits.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -191,9 +184,9 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Overwrite a segment with a record of the whole state. Workers that are still reading its old
-        content detect this. If the record is a checkpoint, which contains nothing new, workers that have
-        applied all earlier records skip it.
+        """Overwrite a segment with a record of the whole state, and return the segment's number.
+
+        If `checkpoint` is set, workers that have applied all earlier records skip this record.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -216,9 +209,7 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from position `at` to `end` or to the end of the segment. Return None if they were
-        overwritten.
-        """
+        """Return the bytes from `at` to `end` or the end of the segment, or None if they were overwritten."""
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
@@ -250,10 +241,9 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Context manager: lock shared by all threads of all workers. It must be created before the workers are
-    forked.
+    """Lock shared by all threads of all workers, and released if its owner is killed.
 
-    If a worker is killed while holding the lock, the lock is released.
+    It must be created before the workers are forked.
     """
 
     def __init__(self) -> None:
@@ -270,9 +260,7 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name, and return its descriptor. The file is deleted when no process uses it
-    any more.
-    """
+    """Create a file without a name, and return its descriptor."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")
@@ -281,9 +269,7 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Arrange for file descriptors to be closed when `owner` is garbage-collected. Return a function that
-    closes them earlier.
-    """
+    """Return a function that closes descriptors. It also runs when `owner` is garbage-collected."""
 
     def close() -> None:
         for descriptor in descriptors:

@@ -1,4 +1,4 @@
-"""Finds files that have changed since they were last read."""
+"""Search for files that have changed since they were last read."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -32,7 +32,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """Return a walk of all content folders, or None if it is enough to check the paths in `hints`."""
+    """Return a listing of all content folders, or None if checking the paths in `hints` is enough."""
     if not (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -52,8 +52,7 @@ def changed(
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
     """Return the paths of changed files, the problems with folders and links, and the target of each link.
 
-    Check all files in `found` or, if it is None, only the paths in `hints`. A media file in `hints` always
-    counts as changed.
+    If `found` is None, only the paths in `hints` are checked. Media files in `hints` always count as changed.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -98,9 +97,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry, as all files do except the description files of media
-    files.
-    """
+    """Return whether a file has its own entry. The description file of a media file has none."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -109,7 +106,7 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files might change again without their signatures changing.
+    """Return the paths of files that might change again without getting a new signature.
 
     `at` is when the files were read, in nanoseconds since 1970.
     """
@@ -136,7 +133,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether the signature of a file or of its description file has changed since the file was read.
+    """Return whether a file or its description file has changed since the file was read.
 
     The current signatures come from `found` or, if it is None, from disk.
     """
@@ -175,17 +172,15 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether every change after `at` (nanoseconds since 1970) is certain to give a file a different
-    signature.
-    """
+    """Return whether any change after `at` (nanoseconds since 1970) would give the file a new signature."""
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes of a changeset. Raises ConflictError if a file that the changeset writes or relies on
-    has changed.
+    """Return the writes of a changeset.
 
-    Files that earlier writes in `chain` change are not checked.
+    Raises ConflictError if a file that the changeset writes or relies on has changed. Files changed by
+    `chain` are not checked.
     """
     writes = changeset.writes()
     known = (
@@ -198,10 +193,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a write is based on a version of its file that differs from the served version.
-
-    Files without an entry are never stale.
-    """
+    """Return whether a write is based on a different version of its file than the served version."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:

@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings and schemas that were read together, with their problems and the signatures of their files."""
+    """Settings and schemas of a site, with their problems and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -38,7 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """The part of the configuration that affects how documents are parsed, in comparable form."""
+        """Comparable value that changes whenever all documents must be parsed again."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -66,10 +66,10 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Recover from an interrupted write, because it may have changed the configuration, and then read the
-    configuration.
+    """Finish interrupted writes, then read the configuration.
 
-    Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError.
+    Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError if the
+    write lock can't be acquired.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -81,9 +81,7 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden symbolic link: site.yaml must not be a link to content or to a file
-    outside the site, and links in content-types/ must stay inside that folder.
-    """
+    """Yield an error for each forbidden symbolic link among the configuration files."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))

@@ -1,6 +1,6 @@
 """Data that a process has read from a site's files.
 
-Workers that have applied the same records of changes have the same contents.
+Workers that have applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,13 +24,12 @@ class Contents:
 
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
-    - `unsettled`: files that might change again without their signatures changing
+    - `unsettled`: files that might change again without getting a new signature
     - `uncommitted`: files that differ from the last commit
-    - `writes`, `number`: number of writes to the site as of the last applied record, and the number of that
-      record
+    - `number`: number of the last applied record
+    - `writes`: number of writes to the site up to that record
     - `applied`: incremented before and after each record is applied
-    - `seen`: the value of `applied` and a digest of all signatures when a check of all files last found no
-      change
+    - `seen`: `applied` and a digest of all signatures when a full check last found no change
     """
 
     root: Path
@@ -57,7 +56,7 @@ class Contents:
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that `records` remove and the documents that they add.
 
-        A changed document is in both lists. No record may be `whole`.
+        A changed document is in both lists. Records of the entire site are not allowed.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -71,7 +70,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply the changes in a record. An unchanged document keeps its Document object."""
+        """Apply a record. Unchanged documents keep their Document objects."""
         seen, self.applied = self._seen_after(record), self.applied + 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -146,7 +145,9 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return one record with the changes since `before`, or with the entire site if many files differ."""
+        """Return the changes since `before` as one record, or a record of the entire site if many files
+        differ.
+        """
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

@@ -19,8 +19,7 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Return whether the folder is missing or no longer contains a site.
 
-        If a new folder with a site, such as a fresh checkout, has taken its place, accept that as the site's
-        folder.
+        A new folder with a site, such as a fresh checkout, is accepted as a replacement.
         """
         current_id = _id(self.root)
         if current_id is None:

@@ -22,8 +22,7 @@ POLL_INTERVAL_S = 0.01  # between checks of git's lock file
 class GitState:
     """State of a site's git repository. `folder` is None if the site does not use git.
 
-    `place` identifies the `.git` file or folder. `head` changes with each commit or checkout, and is None if
-    git has failed. `index` changes when git writes its index.
+    `place` identifies the `.git` file or folder. `head` is None if git has failed.
     """
 
     folder: Path | None = None
@@ -35,8 +34,9 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """Difference between two states of a git repository: the new state, with only those commit times that
-    differ.
+    """Difference between two states of a git repository.
+
+    `times` contains the new commit times, and `forgotten` the files that no longer have one.
     """
 
     after: GitState  # without commit times
@@ -108,7 +108,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Ask git which of the files at `paths` differ from the last commit, and return the updated state."""
+    """Return the state after asking git which of the files at `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -128,7 +128,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write to `paths`, in which these files count as uncommitted."""
+    """Return the state after a write, in which the files at `paths` count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -138,10 +138,10 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after a commit of this server at the time `at`, in seconds since 1970.
+    """Return the state after this server made a commit at the time `at`, in seconds since 1970.
 
-    `files` maps the path of each committed file to whether the file on disk still matches. `renames` is set
-    if git might detect renames in the commit. Raises GitError.
+    `files` maps each committed path to whether the file on disk still matches. `renames` is set if git might
+    detect renames. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -160,7 +160,7 @@ def with_commits_since(
 ) -> GitState | None:
     """Return the state after other people's commits up to `commit`, or None if these include a merge.
 
-    `files` has the same meaning as in `with_commit`. Raises GitError.
+    `files` is the same as for `with_commit`. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -174,9 +174,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those `paths` whose commit times differ, or that are committed in only one of `before` and
-    `after`.
-    """
+    """Return the `paths` whose commit times or uncommitted status differ."""
     return {
         path
         for path in paths
@@ -216,16 +214,14 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return three marks, at least one of which changes when a git command writes files."""
+    """Return marks of git's lock, HEAD and index. At least one changes when git writes files."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command might have changed files since `git_guard`
-    was called.
-    """
+    """Return a function that raises GitBusyError if git might have changed files since this call."""
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -242,14 +238,14 @@ def git_guard(state: GitState) -> Callable[[], None]:
 
 
 def wait_for_git(state: GitState, deadline: float) -> None:
-    """Wait until no git command is writing files, or until `deadline` on the monotonic clock."""
+    """Wait until git is not writing files, or until `deadline` on the monotonic clock."""
     folder = state.folder
     while folder is not None and is_at_work(git_lock(folder)) and time.monotonic() < deadline:
         time.sleep(POLL_INTERVAL_S)
 
 
 def end_git_trouble(root: Path, state: GitState) -> None:
-    """If a git problem has prevented writes, log that it no longer does."""
+    """Log that git no longer prevents writes, if it did before."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

@@ -1,4 +1,4 @@
-"""Loads all files of a site, on multiple cores. Unchanged files are loaded from the parse cache."""
+"""Loading of a site's files on multiple cores, with a cache for unchanged files."""
 
 import ctypes
 import gc
@@ -64,9 +64,9 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Context manager: disable Python's garbage collector while files are loaded.
+    """Context manager that disables garbage collection while files are loaded.
 
-    Loading creates no garbage, but each collection would stop all threads for up to a second.
+    Each collection would stop all threads for up to a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -85,9 +85,9 @@ def give_back() -> None:
 
 
 def return_large_blocks() -> None:
-    """Make the C library return each large block of memory to the operating system when it is freed.
+    """Make the C library return large blocks of freed memory to the operating system.
 
-    Otherwise, the blocks used for responses double the memory of a server under load.
+    Otherwise, a server needs twice as much memory under load.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -112,13 +112,13 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load all files of the site at `root` with the given configuration, using up to `cores` cores.
+    """Load all files of the site at `root`, using up to `cores` cores.
 
     - `alone`: set if the process has no other threads, so that it can be forked
     - `nice`: lowers the priority of the processes that read files
-    - `packed`: all entries are appended to it in serialized form
-    - `cached`: if the cache is large, called with its contents before it is known which files have changed
-    - `replaced`: the cached documents whose files have changed are appended to it
+    - `packed`: receives all entries in serialized form
+    - `cached`: called with the cached contents before changed files are read, if the cache is large
+    - `replaced`: receives the cached documents whose files have changed
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -154,8 +154,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: list all files, in a forked process if `apart` is set. Yields a function that returns
-    the `Walk`.
+    """Context manager that lists all files, in a forked process if `apart` is set.
+
+    Yields a function that returns the listing.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -210,7 +211,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the entries in `kept` that are still valid, and those of `paths` that must be read."""
+    """Return the entries in `kept` that are still valid, and the `paths` that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -263,8 +264,9 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files, and return their entries by path. If there are many files, use multiple cores. Safe to call
-    in a process with other threads.
+    """Read files on multiple cores if there are many, and return their entries by path.
+
+    Safe in a process with other threads.
     """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)

@@ -14,14 +14,14 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Raised if code writes to a site that was opened read-only, which is a bug."""
+    """Error for a write to a site that was opened read-only, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
 
 
 class Arbiter(Protocol):
-    """Interface to the arbiter, which applies each write only after the git remote has accepted it."""
+    """Interface to the arbiter, which applies writes only after the git remote has accepted them."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -35,10 +35,9 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit the current contents of some files, after the git remote has accepted the commit.
+        """Commit the files that `contents` returns, after the git remote has accepted the commit.
 
-        `contents` is called to get the contents. `documents` are the names to list at the end of the commit
-        message.
+        `documents` are listed at the end of the commit message.
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
@@ -51,7 +50,7 @@ class Parts:
 
     - `make_arbiter`: called to create the arbiter before the first write that needs the git remote
     - `report`: called after each write by this process
-    - `request_reload`: called to ask the supervisor for new workers after a schema change in a large site
+    - `request_reload`: called to request new workers after a schema change in a large site
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -60,10 +59,10 @@ class Parts:
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager around the checkout of `commit`, which is based on `base`. Yields whether to check it
-    out.
+    """Context manager around the checkout of `commit`, which is based on `base`.
 
-    If there is an arbiter, it first asks the git remote to accept the commit. Raises RemoteError.
+    Yields whether the checkout is allowed. If there is an arbiter, it asks the git remote. Raises
+    RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

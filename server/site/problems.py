@@ -1,4 +1,4 @@
-"""All problems in a site's files, including duplicate documents and relations to missing documents."""
+"""Problems in a site's files, including duplicate documents and relations to missing documents."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -23,9 +23,7 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def problems_between(read: Parsed, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield a problem for each duplicate document and each relation to a missing document. `read` is passed
-    to `dangling`.
-    """
+    """Yield a problem for each duplicate document and each relation to a missing document."""
     yield from find_contested(snapshot)
     yield from dangling(snapshot, read)
 
@@ -39,9 +37,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file that has the same documentId, locale and status as another file that
-    takes precedence, or the same media URL.
-    """
+    """Yield a problem for each file whose document or media URL is already used by another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -70,10 +66,7 @@ def note_of(contents: Contents) -> bytes:
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with an old worker's note.
-
-    Return the change since the note, and whether the roles in the settings are still the same.
-    """
+    """Return the change since an old worker's note, and whether the roles are still the same."""
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):

@@ -1,6 +1,4 @@
-"""Record of the changes that one rescan found or that one write made, including the data read from the
-changed files.
-"""
+"""Record of changes to a site, including the data from the changed files."""
 
 import pickle
 from collections.abc import Mapping
@@ -58,7 +56,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record, using the schema of the state that it will be applied to."""
+    """Deserialize a record. `schema` is the schema of the state that the record will be applied to."""
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration

@@ -1,4 +1,4 @@
-"""State of a site in one process. It changes only when records in the change log are applied, in order."""
+"""State of a site in one process, updated by applying records from the change log in order."""
 
 import threading
 import time
@@ -34,8 +34,8 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 class State:
     """Settings, schema and documents that a request reads.
 
-    `shown_at` is when this process began to serve this state, in seconds since 1970. `commit` is the
-    checked-out commit, or "". `changed` is set if some files differ from that commit.
+    `shown_at` is when this state was first served, in seconds since 1970. `commit` is the checked-out commit,
+    or "". `changed` is set if files differ from that commit.
     """
 
     settings: Settings
@@ -52,9 +52,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change that was prepared on a state: the files to write, the result, and the processor time spent
-    (including git commands).
-    """
+    """A prepared change: the files to write, the result, and the processor time, including git commands."""
 
     state: State
     changeset: Changeset
@@ -63,11 +61,11 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Raised if the state on which a slow preparation was based has been replaced by a newer state."""
+    """Raised if the state has changed while a slow write was being prepared."""
 
 
 class Replica:
-    """Contents and state of a site in one process. Replicas in multiple processes can share a change log."""
+    """A site's contents and state in one process. Multiple processes can share a change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -93,10 +91,9 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append all contents to the existing change log `log`, for new workers that will replace the current
-        workers.
+        """Append all contents to the change log, for workers that will replace the current workers.
 
-        Requires the site's write lock. Return the change since the current workers' note, for reports.
+        The caller must hold the write lock. Returns the change since the current workers' note.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -118,7 +115,7 @@ class Replica:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return a state at least as new as any that a process has used for a response.
+        """Return the current state, after applying all records that responses must include.
 
         Raises UnreadableRecordError.
         """
@@ -129,7 +126,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether this process is about to be replaced, so that it need not apply new records."""
+        """Whether this process will soon be replaced, and can ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
@@ -151,9 +148,9 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip all new records, because one can't be applied. Their changes must already be in the contents.
+        """Skip all new records, because one can't be applied.
 
-        Requires the write lock.
+        Their changes must already be in the contents. The caller must hold the write lock.
         """
         log, contents = self._log, self.contents
         if log is None:
@@ -169,8 +166,8 @@ class Replica:
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
         """Append a record to the change log and apply it. Return the removed and added documents.
 
-        For a record with the entire site, the list is empty. Requires the write lock. All earlier records
-        must have been applied.
+        For a record of the entire site, the list is empty. The caller must hold the write lock and have
+        applied all earlier records.
         """
         newest = self._log.newest if self._log else 0  # includes records that can't be read
         record = replace(record, number=max(newest, self.contents.number) + 1)

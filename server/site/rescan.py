@@ -1,6 +1,6 @@
-"""Rescan of a site's files: returns all changes since the last rescan as one record.
+"""Rescan of a site's files, which returns all changes since the last rescan as one record.
 
-All functions require the site's write lock, except `seems_changed` and `read_anew`.
+All functions require the write lock, except `seems_changed`, `read_new_configuration` and `read_anew`.
 """
 
 import logging
@@ -54,9 +54,7 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether any of the files at `hints` (all files if None) has probably changed. Requires no
-    lock.
-    """
+    """Return whether files at `hints` (by default, any files) have probably changed. Needs no lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -69,7 +67,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 class SchemaPending(Exception):
     """Raised if schemas and other files have changed together.
 
-    Before these changes can take effect, all files must be read with the new schemas.
+    All files must first be read with the new schemas.
     """
 
 
@@ -82,9 +80,7 @@ class Anew:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the new configuration if it has changed in a way that requires all files to be read again,
-    otherwise None.
-    """
+    """Return the new configuration if all files must be read again because of it, otherwise None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
@@ -109,11 +105,10 @@ def read_anew_if_needed(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return a record of the changed files among `hints`, or in the whole site if necessary. Return None if
-    nothing has changed.
+    """Return a record of the changed files, or None if nothing has changed.
 
-    A new schema takes effect only if `anew` contains the files read with it. Raises SchemaPending if other
-    files have changed together with schemas.
+    Only the files at `hints` are checked if that is enough. A new schema takes effect only if `anew` contains
+    the files read with it. Raises SchemaPending if other files have changed together with schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -161,9 +156,7 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made. `joined` is the merge committed with it,
-    if any.
-    """
+    """Return the record of a write that this process has just made, and of the merge `joined`, if any."""
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
@@ -189,9 +182,7 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that contains the merge `joined`, or None if all files must be checked
-    instead.
-    """
+    """Return the record of a write and a merge, or None if all files must be checked."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -221,8 +212,9 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record with the new timestamps of the files at `paths` after a commit. `git` is the new state
-    of the repository.
+    """Return a record of the new timestamps after a commit of the files at `paths`.
+
+    `git` is the new state of the repository.
     """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
@@ -233,9 +225,9 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries to update after changes to the files at `paths`.
+    """Return the paths of the entries that depend on the files at `paths`.
 
-    For a description file, this is the entry of its media file.
+    A description file belongs to the entry of its media file.
     """
     return {
         owner
@@ -246,11 +238,9 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read the configuration if it has changed. If a file is invalid, the last valid configuration stays in
-    use.
+    """Return the new configuration (or None), the files to read again later, and all other files.
 
-    Return the new configuration or None, the configuration files to read again at the next rescan, and all
-    other configuration files.
+    If a file is invalid, the last valid configuration stays in use.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -338,12 +328,7 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait a moment for empty files to be filled, because programs that overwrite a file often empty it
-    first.
-
-    Also wait for missing files that have a signature in `missing`, because a program may be about to replace
-    them.
-    """
+    """Wait briefly for other programs to fill empty files, and to restore the files in `missing`."""
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
         waiting = {
@@ -393,9 +378,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """If only the ctime of an entry's file has changed, return the entry with the new signature, otherwise
-    None.
-    """
+    """Return an entry with a new signature if only the ctime of its file has changed, otherwise None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

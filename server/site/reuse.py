@@ -34,8 +34,9 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return the rule for which cached entries are valid under `configuration`. `then` is the stamp with
-    which they were stored.
+    """Return the rule that decides which cached entries are valid under `configuration`.
+
+    `then` is the stamp that was stored with the entries.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
@@ -54,7 +55,7 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute and of all attributes in its components, including nested ones."""
+    """Return the options of an attribute and of all attributes nested in its components."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -76,9 +77,7 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of the attributes that were added to a type, by position in a row. Return None if the
-    type's files must be read again.
-    """
+    """Return the values of added attributes by row position, or None if files must be read again."""
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:

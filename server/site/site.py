@@ -84,9 +84,10 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema, together wit
 
 
 class Site:
-    """The site in one folder. After `load`, call `refresh` whenever files have changed.
+    """Main object of a site: contains its current state and makes all changes to its files.
 
-    Each request calls `current` once, and uses the returned state until it ends.
+    Call `load` first, and `refresh` whenever files have changed. Each request calls `current` once, and uses
+    the returned state until it ends.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -116,7 +117,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Number that increases each time a record is applied, even if no document changes."""
+        """Number that increases whenever a record is applied, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -144,7 +145,7 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files of the site, using up to `cores` cores. Raises SetupError if the configuration is
+        """Read all files of the site on up to `cores` cores. Raises SetupError if the configuration is
         invalid.
 
         `nice` lowers the priority of the processes that read files. Other processes can write to the site
@@ -175,7 +176,7 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply all changes to the files at `hints` (all files if None), and return them as one change.
+        """Apply all changes to the files at `hints` (by default, all files), and return them.
 
         After a schema change in a large site, request new workers instead.
         """
@@ -204,7 +205,7 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Wait until new schemas from a checkout are in use. Raises BusyError at the deadline."""
+        """Refresh a small site, or pause briefly for new workers. Raises BusyError after the deadline."""
         if len(self._contents.entries) < MAX_LOCAL_FILES:
             self.refresh()
         elif time.monotonic() > deadline:
@@ -217,7 +218,7 @@ class Site:
     ) -> Change | None:
         """Append a record of changed files to the change log, and return the change. Raises SchemaPending.
 
-        If `patient` is set and a git command is running, return None so that the caller can wait.
+        If `patient` is set, return None while a git command is running.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -241,7 +242,7 @@ class Site:
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Return whether `refresh` would probably find changes. This does not acquire the write lock."""
+        """Return whether `refresh` would probably find changes."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -251,19 +252,18 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Call `prepare` to determine which files to write, and write all of them or none (docs/files.md).
+        """Write all files that `prepare` changes, or none of them (docs/files.md).
 
-        Return the new state, the result of `prepare`, and the commit id ("" if there is no commit, or
-        "pending").
-
-        Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from `prepare`.
+        Return the new state, the result of `prepare`, and the commit id ("pending" if it is not known yet, ""
+        if there is none). Raises BusyError, GitBusyError, RemoteError, ReadOnlySiteError, and any error from
+        `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Arbiter for writes, or None if the settings do not require the git remote to accept each write.
+        """Arbiter for writes, or None if writes do not need the git remote.
 
         Raises ReadOnlySiteError.
         """
@@ -290,9 +290,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write files like `write_here`, but instead of the commit id, return the write's name in the commit
-        queue.
-        """
+        """Write files like `write_here`, but return the name in the commit queue instead of the commit id."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -334,9 +332,7 @@ class Site:
     def _try(
         self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
     ) -> Result:
-        """Call `attempt`, and retry if the site changes at the same time or a git command is running. Return
-        its result.
-        """
+        """Call `attempt`, and retry if the site changes or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -376,7 +372,7 @@ class Site:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a prepared change, and queue it to be committed. Requires the write lock.
+        """Write a prepared change, and queue it for commit. The caller must hold the write lock.
 
         Return the change, and the write's name in the commit queue.
         """
@@ -392,7 +388,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Repeat uncommitted writes that a git command has overwritten. Requires the write lock.
+        """Repeat uncommitted writes that a git command has overwritten. The caller must hold the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -405,9 +401,7 @@ class Site:
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the written files and return the record. Repeat those of `writes` that a git command has
-        already overwritten.
-        """
+        """Return the record of `writes`, after repeating those that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
@@ -432,9 +426,7 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants do not exist yet, or are not in the images'
-        documents yet.
-        """
+        """Return the paths of images whose resized variants are missing."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
@@ -449,10 +441,10 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Set the functions to call for each record and commit. Call this after loading and before workers
-        are forked.
+        """Set the functions to call for each record and each commit.
 
-        `committed` is called with the name of the write in the commit queue and the commit id.
+        Call this after loading and before workers are forked. `committed` gets the write's name in the commit
+        queue and the commit id.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -470,10 +462,7 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Compare the number of writes with that of the server that this one replaces, until it has ended.
-
-        The two servers share no change log.
-        """
+        """Watch for writes by the server that this one replaces, until `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
@@ -489,7 +478,7 @@ class Site:
         return False
 
     def current(self) -> State:
-        """Return the current state, including all writes to which any process has responded."""
+        """Return the current state, including all acknowledged writes of other processes."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -497,7 +486,7 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply changes that other processes have made. If a record can't be read, rescan the files instead.
+        """Apply changes from other processes, or rescan all files if a record can't be read.
 
         Raises BusyError if the rescan can't acquire the write lock.
         """
@@ -514,7 +503,7 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan all files, because a record in the change log can't be read. Requires the write lock."""
+        """Rescan all files after an unreadable record. The caller must hold the write lock."""
         with suppress(OSError):  # a killed process may have left an interrupted write
             self._journal.recover()
         contents = self._contents
@@ -538,10 +527,9 @@ class Site:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Prepare to replace the workers that use the change log with new workers, which are forked from this
-        process.
+        """Refresh the site, and append its contents to the change log for the next generation of workers.
 
-        Return the change since the old workers' note, for reports.
+        Return the change since the old workers' note.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -553,9 +541,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """If this is a large site, request new workers to read it again. Return whether they were
-        requested.
-        """
+        """Request new workers if this is a large site, and return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if request_reload is None or not self._replica.is_shared or not large:
             return False
@@ -569,9 +555,7 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock. Before the block, apply other processes' changes and recover
-        from interrupted writes.
-        """
+        """Context manager that acquires the write lock, catches up, and recovers interrupted writes."""
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # a read-only site can't be recovered

@@ -62,9 +62,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Check the paths that may have changed, or all files if that is due. Return the number of seconds
-        until the next run.
-        """
+        """Refresh the site if necessary, and return the number of seconds until the next run."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -128,7 +126,6 @@ class Watcher(Job):
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # the next watch lists the folders again
 
     def _poll(self, error: Exception) -> None:
-        """Check all files at intervals, until it is time to try watching again."""
         poll_s = self._timing.poll_s
         with self._polling_lock:  # both threads usually fail at the same time
             was_polling, self._polling = self._polling, True
@@ -142,7 +139,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch the folders `watched`, until the list of folders must be determined again."""
+        """Watch the folders until the list of folders might have changed."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -217,9 +214,9 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch separately, or an empty set if all folder names are valid UTF-8.
+    """Return the folders to watch one by one, or an empty set if recursive watching works.
 
-    If a name is not, the library watchfiles can't watch the folder that contains it recursively.
+    watchfiles can't watch a folder recursively if it contains a name that is not UTF-8.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -234,7 +231,7 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. The watching threads add paths, and the job takes them out."""
+    """Thread-safe collection of paths that might have changed."""
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _do_nothing
@@ -243,7 +240,7 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths that may have changed. None stands for all paths.
+        """Add paths that might have changed; None means all paths.
 
         An empty collection means that something else has changed, such as git's HEAD.
         """

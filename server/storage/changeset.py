@@ -1,4 +1,4 @@
-"""Changeset: the new contents of files, collected before any file is written."""
+"""Changeset: file changes that are collected first and written together later."""
 
 import errno
 import os
@@ -14,23 +14,23 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """Interface to the files that a change is based on: a working tree or a commit."""
+    """Interface to the files on which a change is based: a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
         """Return a file's signature, or None if it is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content, and its signature when the content was read. Raises OSError."""
+        """Return a file's content and signature. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether a parent folder of `path` is actually a file."""
+        """Return True if one of the parents of `path` is a file, not a folder."""
 
     def listed(self, folders: Iterable[str]) -> Iterable[str]:
         """Return all files in the given folders and their subfolders."""
 
 
 class WorkingTree:
-    """The files in a site's folder on disk."""
+    """The files on disk in a site's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -54,9 +54,9 @@ class WorkingTree:
 
 
 class Changeset:
-    """New contents of the files that one change will write.
+    """Collected changes to files.
 
-    The change is rejected if a file that it writes or relies on has changed since it was read.
+    They are rejected if a file that they change or rely on has been modified after it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,7 +70,7 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's new text, or its current text if this changeset does not change it.
+        """Return a file's new text, or its current text if it has no new text.
 
         Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
@@ -97,20 +97,16 @@ class Changeset:
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature that a file had when this changeset first accessed it, or None if the file was
-        missing.
-        """
+        """Return a file's signature when it was first accessed, or None if it was missing."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Make the whole change fail if this file is modified before the changeset is written."""
+        """Reject the changeset if this file is modified before the changeset is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return a `Write` for each file passed to `rely_on`. These writes only check that the file is
-        unchanged.
-        """
+        """Return writes that only check that the files passed to `rely_on` are unchanged."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -120,10 +116,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Use the content of `source` as the new content of the file at `path`.
-
-        `source` must exist until the changeset has been written.
-        """
+        """Set a file's new content to that of `source`, which must exist until the changeset is written."""
         self._signature(path)
         self._sources[path] = source
 
@@ -143,7 +136,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add writes from an earlier changeset, along with the file signatures that they expect."""
+        """Add the writes from an earlier changeset, with the file signatures that it expected."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -168,9 +161,8 @@ class Changeset:
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError if a file with its new text would be too large to read.
-
-        Raise ConflictError if a parent folder of a new file is actually a file.
+        """Raises PayloadTooLargeError if a new text is too large, and ConflictError if a parent folder is a
+        file.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)
@@ -179,7 +171,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return a `Write` for each file to write or delete. Files whose text is unchanged are omitted."""
+        """Return a `Write` for each file to write or delete. Unchanged files are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum, so that damage is detected when a file is read."""
+"""JSON cache files with a checksum that detects damage."""
 
 import hashlib
 import json
@@ -20,10 +20,7 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Read a value that `write_checked` wrote.
-
-    Raises OSError if the file is missing, and ValueError if it is damaged.
-    """
+    """Raises OSError if the file is missing, and ValueError if it is damaged."""
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

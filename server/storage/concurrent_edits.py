@@ -1,5 +1,5 @@
-"""Atomic replacement of files that other programs may be editing. After the swap, the old file is checked,
-and if another program has edited it, the swap is rolled back.
+"""Atomic replacement of files that other programs may be editing. If the old file is edited at the same time,
+the replacement is rolled back.
 """
 
 import errno
@@ -24,7 +24,7 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A new file in the journal folder, ready to replace the file at `target`."""
+    """New file in the journal folder, ready to replace the file at `target`."""
 
     write: Write
     target: Path
@@ -33,7 +33,7 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
+        """Raises ConflictError if the file at `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
@@ -46,7 +46,7 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A completed swap of a new file with the old file."""
+    """A file that has been replaced, with its old version."""
 
     step: StagedFile
     former: Reader | None  # the old file, if it is kept open for a rollback
@@ -54,15 +54,15 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether `aside` contains another program's edit, saved just before the swap."""
+        """True if another program edited the old file just before it was replaced."""
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap the staged file `step` with its target, and append the result to `done`.
+    """Replace the target of `step` with the staged file, and append the result to `done`.
 
-    The old file stays open until `open_files` is closed. Raises ConflictError if the target was edited.
+    Raises ConflictError if the target was edited. The old file stays open until `open_files` is closed.
     """
     step.check()  # Check before opening the folder, which may have been deleted, too.
     with open_folder(step.target.parent) as folder:
@@ -91,7 +91,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if a program that had the old file open edited it during the swap."""
+    """Raises ConflictError if another program edited the old file while it was being replaced."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -100,10 +100,7 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target or, for a deletion, the target to `aside`.
-
-    Return True if `aside` is now the old file itself instead of a copy.
-    """
+    """Apply `step`. Return True if `aside` is now the old file itself, not a copy."""
     with naming(step.target):
         if step.after is None:
             return move_aside(step.target, folder, step.aside)
@@ -115,7 +112,7 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: make an OSError name the target file instead of the temporary file."""
+    """Context manager: make an OSError name the target file, not the temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers need the original exception.
@@ -129,7 +126,7 @@ def naming(*target: Path) -> Iterator[None]:
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
     """Restore the old file, unless another program has edited the new file.
 
-    If both files were edited, the old file with its edit is moved to .bifolio/unsaved/.
+    If both files were edited, the old file is moved to .bifolio/unsaved/.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:  # Swapping the files again could displace a third edit.
@@ -161,8 +158,7 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the `FileMark` that the file at `target` must have when it is replaced, or None if it must not
-    exist.
+    """Return the current mark of the file at `target`, or None if the file does not exist.
 
     Raises ConflictError if the file has changed since it was read.
     """
@@ -186,7 +182,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return the mode (permission bits) of `target`, or with `follow` unset, of a symbolic link itself.
+    """Return a file's mode, or that of a symbolic link itself if `follow` is unset.
 
     Raises OSError, and ConflictError if the file was removed.
     """

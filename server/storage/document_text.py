@@ -1,4 +1,4 @@
-"""Creates the text of new document files, and changes values in existing files while preserving the rest."""
+"""Functions that create the text of document files, and change values in it while preserving the rest."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,10 +24,11 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text for a new file with the attribute values in `trees`.
+    """Return the text of a new document file with the attribute values in `trees`.
 
-    `body` is the attribute stored below the front matter. `matter` is the front matter's format, a key in
-    FRONT_MATTER. Raises ConflictError if the format can't represent a value.
+    `body` is the attribute stored below the front matter, and `matter` the format of the front matter.
+
+    Raises ConflictError if the file format can't represent a value.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -73,11 +74,11 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return `text`, a file's text, with the new attribute values in `changes`. The value REMOVE removes an
-    attribute.
+    """Return a file's text with the attribute values in `changes`. The value REMOVE removes an attribute.
 
-    `body` is the attribute stored below the front matter. Raises ConflictError if the text can't be changed
-    without also changing other values.
+    `body` is the attribute stored below the front matter.
+
+    Raises ConflictError if the change would also affect other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -94,9 +95,9 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return `text`, a file's text, with only the last occurrence of each key in `keys`.
+    """Return a file's text with only the last occurrence of each key in `keys`.
 
-    Raises ConflictError if this would change other values, for example through aliases.
+    Raises ConflictError if this would change other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -172,9 +173,9 @@ def _must_be_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text to write below the front matter, with the new value of the attribute `body`.
+    """Return the new text below the front matter.
 
-    The value is removed from `changes`, unless it must be stored in the front matter.
+    Removes the new value from `changes`, unless it must be stored in the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

@@ -1,4 +1,4 @@
-"""File operations that survive a crash: each file contains its old or its new content, never a mixture."""
+"""Crash-safe file operations: after a crash, each file has either its old or its new content."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Link or copy `source` to `temporary`, set its mode (permission bits), and return its path."""
+    """Link or copy `source` to `temporary`, and set its mode. Return its path."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -24,9 +24,9 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write `data` to the new file `temporary` with the given mode (permission bits), and return its path.
+    """Write `data` to a new file with the given mode. Return its path.
 
-    On failure, the incomplete file is deleted.
+    If writing fails, the incomplete file is deleted.
     """
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -43,9 +43,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode (permission bits) for new files, found by creating a file at `path` and
-    deleting it.
-    """
+    """Return the default mode for new files. `path` is the path for a temporary test file."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -56,9 +54,9 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, without waiting until the new data is on disk.
+    """Replace a cache file atomically, without syncing it to disk.
 
-    If this raises OSError, the old file is unchanged.
+    If it raises OSError, the old file is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -71,7 +69,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file that only its owner can read, unless a file already exists at `path`."""
+    """Create a file that only its owner can read. Do nothing if a file already exists at `path`."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -84,7 +82,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file, and wait until the new data is on disk. Only its owner can read the new file."""
+    """Replace a file atomically, and sync it to disk. Only its owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -107,7 +105,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Back up a file or symbolic link as a hard link or, if that is impossible, as a copy."""
+    """Back up a file or symbolic link as a hard link if possible, otherwise as a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -115,9 +113,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Move a file to `name` in the open folder `folder`. If the folder is on another file system, copy the
-    file.
-    """
+    """Move a file into the open folder `folder`, or copy it if the folder is on another file system."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -129,7 +125,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically to `name` in the open folder `folder`."""
+    """Copy an open file atomically into the open folder `folder`."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:

@@ -1,4 +1,4 @@
-"""Entry: the result of reading one file, which is a document, problems, or both."""
+"""Entry: the result of reading one file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if it could be parsed, and the problems found."""
+    """Result of reading one file: its document, if the file is valid, and all problems found."""
 
     path: str  # for media in a bucket, the path of the description file
     signature: Signature | None
@@ -24,7 +24,7 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file contains no valid document. If so, the last valid document is served instead."""
+        """True if the file contains no valid document."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 

@@ -1,6 +1,4 @@
-"""System calls that replace a file but keep the old one, to detect edits that were saved to it just before
-the swap.
-"""
+"""System calls that swap two files and keep the old one, so that late edits to it can be detected."""
 
 import ctypes
 import errno
@@ -26,10 +24,9 @@ _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Replace `target` with `aside`, and move the old file to `aside`.
+    """Swap two files. `folder` is the open parent folder of `target`.
 
-    `folder` is the open parent folder of `target`. Return False if the swap was not atomic, in which case
-    `aside` may be only a copy of the old file. Raises OSError.
+    Return False if the swap was not atomic; then `aside` can be a copy of the old file. Raises OSError.
     """
     # The target is the first argument, so programs that watch its folder see a deletion, then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
@@ -43,7 +40,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Move `aside` to `target`, an unused path in the open folder `folder`.
+    """Move `aside` to `target` in the open folder `folder`.
 
     Raises FileExistsError if a file already exists there.
     """
@@ -59,9 +56,9 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move `target`, a file in the open folder `folder`, to `aside`.
+    """Move the file `target` in the open folder `folder` to `aside`.
 
-    Return False if the file had to be copied because `aside` is on a different file system.
+    Return False if the file was copied, because `aside` is on another file system.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -75,7 +72,7 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file opened for reading. On Linux, a kernel lease detects programs that write to it in place."""
+    """File opened for reading. On Linux, a kernel lease detects programs that write to it."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file
@@ -95,8 +92,7 @@ class Reader:
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
         """Acquire a lease on the file, if the system supports leases.
 
-        Return False if another program still has the file open for writing after `wait_s` seconds, otherwise
-        True.
+        Return False if another program still has the file open for writing after `wait_s` seconds.
         """
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
@@ -108,7 +104,7 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether another program has tried to open the file for writing since `hold`."""
+        """True if another program has tried to open the file for writing since `hold` was called."""
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
@@ -118,7 +114,7 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease. Return 0 on success, or the errno value on failure."""
+        """Request a lease. Return 0, or the errno value if it fails."""
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
         try:
@@ -133,7 +129,7 @@ class Reader:
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
     """Open a regular file for reading, until `held` is closed.
 
-    Return None for a symbolic link, a special file, or a file that can't be read.
+    Return None if it is not a regular file or can't be read.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -144,10 +140,9 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file still has the mark `before` and the content `data`, and no program has it open for
-    writing.
+    """Return True if a file still has the same mark and content, and no program is writing to it.
 
-    If `data` is None, the content is not compared.
+    If `data` is None, only the mark is compared.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
@@ -159,7 +154,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Rename a file with renameat2. Return False if it is not supported. Raises OSError."""
+    """Rename a file with renameat2. Return False if that is not supported. Raises OSError."""
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

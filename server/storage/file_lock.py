@@ -1,5 +1,5 @@
-"""Exclusive lock on a file or folder, between threads and processes. If a process dies, the kernel releases
-its lock.
+"""Exclusive lock on a file or folder, between threads and processes. The kernel releases it if a process
+dies.
 """
 
 import fcntl
@@ -14,14 +14,14 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on one file or folder, for use by one thread. `descriptor` is -1 while unlocked."""
+    """Exclusive lock on a file or folder, for use by one thread. `descriptor` is -1 if it is not locked."""
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Try to acquire the lock for up to `wait_s` seconds. Return True on success.
+        """Try for up to `wait_s` seconds to acquire the lock. Return True on success.
 
         Raises OSError if the path can't be locked at all.
         """
@@ -49,7 +49,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file descriptor, but leave the lock to processes that have inherited the descriptor."""
+        """Close the file descriptor without releasing the lock in processes that inherited it."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -57,10 +57,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: try to acquire the lock for up to `wait_s` seconds, and yield True on success.
-
-        Raises OSError.
-        """
+        """Context manager: try for up to `wait_s` seconds to acquire the lock, and yield True on success."""
         try:
             yield self.acquire(wait_s)
         finally:

@@ -1,4 +1,4 @@
-"""Lists all files in a site's folders, with signatures that reveal changes without reading the files."""
+"""List of all files in a site, with signatures that detect changes without reading the files."""
 
 import os
 import stat
@@ -28,9 +28,7 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Walk:
-    """Result of a walk through a site's folders: signatures of files by path, problems, and unreadable
-    folders.
-    """
+    """Result of listing a site's files: their signatures by path, problems, and unreadable folders."""
 
     files: dict[str, Signature] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -47,7 +45,7 @@ class Walk:
     def digest(self) -> int:
         """Return a hash of all paths and signatures.
 
-        Hashes can be compared only between processes that were forked from the same parent.
+        It is comparable only between processes that were forked from the same parent.
         """
         return self.hashes + hash(tuple(self.unread))
 
@@ -72,17 +70,17 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not in a file on disk, such as a git blob."""
+    """Return a signature for content that is not on disk, such as a git blob."""
     return (mtime, size, 0, 0)
 
 
 def last_change(signature: Signature) -> int:
-    """Return the time of the last change according to a file's signature, in nanoseconds since 1970."""
+    """Return when a file last changed, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether a parent folder of `path` is actually a file."""
+    """Return True if one of the parents of `path` is a file, not a folder."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -118,9 +116,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file (for a symbolic link, that of the link itself), or None if it is missing.
-    Raises OSError.
-    """
+    """Return the mark of a file or of a symbolic link itself, or None if it is missing. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -128,7 +124,7 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether files with this name are ignored, such as hidden files and editors' backup files."""
+    """Return True for names that are ignored, such as those of hidden files and editors' backup files."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -141,14 +137,14 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether a path is not valid UTF-8 or contains an ignored name such as `.git`."""
+    """Return True if a path is not valid UTF-8 or contains an ignored name such as `.git`."""
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str], *, is_summary: bool = False) -> Walk:
-    """List all files in the given folders of the site at `root`, including subfolders.
+    """List all files in the given folders and their subfolders.
 
-    If `is_summary` is set, only compute one hash of all signatures, which takes hardly any memory.
+    If `is_summary` is set, the result contains only a hash of all signatures, which saves memory.
     """
     result = Walk(is_summary=is_summary)
     top = os.path.realpath(root)
@@ -234,9 +230,7 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, and all other paths that lead to the same files through the symbolic links in
-    `links`.
-    """
+    """Return `paths`, and all other paths to the same files. `links` maps symbolic links to their targets."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -250,10 +244,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether a full walk is needed to tell what changed at these paths.
+    """Return True if all files must be listed again, because these paths can't be checked on their own.
 
-    It is needed if one of the paths is a special file, contains a symbolic link, or has a problem at or below
-    it. `problems` are those that the last walk found.
+    This is the case for special files, symbolic links, and paths with problems from the last walk.
     """
     odd = [problem.path for problem in problems]
     return any(

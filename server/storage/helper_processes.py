@@ -1,6 +1,4 @@
-"""Helper processes for slow work, such as resizing images. They are killed when this process exits, so they
-must leave nothing behind that needs cleaning up.
-"""
+"""Helper processes for slow work such as resizing images. They are killed when the server process exits."""
 
 import errno
 import os
@@ -32,10 +30,9 @@ os.register_at_fork(after_in_child=_forget_inherited)
 
 
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-    """Start a helper process. `options` are those of `subprocess.Popen`. When it has ended, call
-    `forget_helper`.
+    """Start a helper process. `options` are passed to `subprocess.Popen`.
 
-    Raises OSError, also if this process is exiting.
+    Call `forget_helper` after it has ended. Raises OSError, including when this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -51,7 +48,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager: start a helper process, and kill it when the block ends. Raises OSError."""
+    """Context manager: start a helper process, and kill it at the end of the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # closes its pipes
@@ -64,15 +61,13 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
 
 
 def require_running() -> None:
-    """Raise OSError if this process is exiting, because its helpers have then been killed and their results
-    are useless.
-    """
+    """Raises OSError if this process is exiting."""
     if _helpers.is_ending:
         raise OSError(errno.ECANCELED, "the server is stopping")
 
 
 def end_helpers() -> None:
-    """Kill all helpers just before this process exits. No further helper can be started."""
+    """Kill all helpers, and prevent new ones from starting. Call this just before the process exits."""
     with _helpers.lock:
         _helpers.is_ending = True
         running = list(_helpers.running)

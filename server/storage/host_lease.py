@@ -1,6 +1,4 @@
-"""Host lease: allows only one machine at a time to serve a site's folder on a network file system. A lease
-that is not renewed expires.
-"""
+"""Host lease: an expiring lock that lets only one machine serve a site on a network file system."""
 
 import json
 import logging
@@ -37,7 +35,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Content of the lease file. `host` is the machine's boot id, which the kernel generates."""
+    """Content of the lease file. `host` is the machine's boot id."""
 
     host: str
     name: str
@@ -52,7 +50,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on the site at `root`. On a local file system, the methods do nothing."""
+    """This machine's lease on a site. On a local file system, all methods do nothing."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -61,9 +59,10 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: hold the lease if `is_wanted` is set.
+        """Context manager: hold the lease if `is_wanted` is set, and yield `renew`, which must be called
+        regularly.
 
-        Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
+        Raises SetupError if another machine holds the lease.
         """
         if is_wanted:
             self.take()
@@ -73,7 +72,7 @@ class HostLease:
             self.release()
 
     def take(self) -> None:
-        """Acquire the lease. Raises SetupError if another machine is still renewing it."""
+        """Acquire the lease. Raises SetupError if another machine holds it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
@@ -90,9 +89,9 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if its renewal is due.
+        """Renew the lease if it is due.
 
-        Return the number of seconds until the next renewal, or None if this machine has no lease.
+        Return the seconds until the next renewal, or None if this machine holds no lease.
         """
         if not self._held:
             return None
@@ -174,7 +173,6 @@ def _host() -> str:
 
 
 def _file_system(root: Path) -> str:
-    """Return the type of a folder's file system, such as `nfs4`, or "" if it is unknown."""
     try:
         device = os.stat(root).st_dev
         lines = _MOUNTS_FILE.read_text().splitlines()

@@ -1,5 +1,5 @@
-"""Record of intent: a file that lists the changes a write is about to make. After a crash, recovery uses this
-file to finish the write or roll it back.
+"""Record of intent: a list of the file changes in a write, used to finish the write or roll it back after a
+crash.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent."""
+    """Change to one file in a record of intent."""
 
     target: str  # relative to the site
     aside: str  # name in the journal folder of the new file, and after the swap of the old file
@@ -27,10 +27,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write a record of intent to a new file. Raises OSError.
-
-    If `synced` is set, wait until the record is on disk.
-    """
+    """Write a record of intent to a new file, and sync it to disk if `synced` is set. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -40,7 +37,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record of intent, or None if it is incomplete or damaged."""
+    """Return the steps in a record of intent, or None if the record is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -63,8 +60,7 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """New content for one file, either `data` or the content of the file `source`. If both are None, the file
-    is deleted.
+    """New content for one file: `data`, or the file `source`. If both are None, the file is deleted.
 
     The write fails if the file no longer has the signature `before` and the content `read`.
     """

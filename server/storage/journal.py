@@ -1,4 +1,4 @@
-"""Write-ahead journal: a change to several files is applied completely or not at all, even after a crash."""
+"""Write-ahead journal: changes to several files are applied completely or not at all, even after a crash."""
 
 import os
 import secrets
@@ -31,11 +31,11 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Raised if both a change and its rollback have failed. Recovery restores the files later."""
+    """Raised if a change and its rollback have both failed."""
 
 
 class Journal:
-    """Writer for the files in the site at `root`. `folder` is the site's .bifolio/ folder."""
+    """Write-ahead journal of the site at `root`. `folder` is the site's .bifolio/ folder."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -64,7 +64,7 @@ class Journal:
 
     @property
     def empty(self) -> bool:
-        """Whether there are no writes in progress and no interrupted writes."""
+        """True if no writes are in progress or interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
@@ -82,20 +82,16 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete the old versions of files that were replaced a while ago. Those that were edited after that
-        are moved to .bifolio/unsaved/.
-        """
+        """Delete old versions of replaced files, if it is time to do so."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if the path of a file in `writes` contains a symbolic link that is not
-        allowed.
-        """
+        """Raises ConflictError if a path contains a symbolic link that is not allowed."""
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all of `writes` or none of them. Requires the site's write lock.
+        """Apply all of the writes or none of them. Requires the site's write lock.
 
         `permit` is called before the first and after the last replacement, and can raise an ApiError to
         abort.
@@ -142,7 +138,6 @@ class Journal:
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """Return the path of the file to write, after following symbolic links. Raises ConflictError."""
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
@@ -218,7 +213,6 @@ class Journal:
             raise _RollbackFailed(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether .bifolio/ was deleted during the write."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)

@@ -1,5 +1,5 @@
-"""Rules for symbolic links: a link's target must be in the same top-level folder as the link. Otherwise a
-link could expose or overwrite keys, accounts or settings.
+"""Rules for symbolic links: the target must be in the same top-level folder as the link. Otherwise, links
+could expose keys, accounts or settings.
 """
 
 import errno
@@ -24,9 +24,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Return a problem if a path contains a symbolic link that is not allowed.
+    """Return a problem if a path contains a symbolic link that is not allowed, otherwise None.
 
-    `path` is the full path. `shown` is relative to the site's folder, `top`.
+    `path` is absolute. `shown` is relative to the site's folder, `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -53,9 +53,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path might contain a symbolic link. `plain` caches which folders are free of symbolic
-    links.
-    """
+    """Return True if a path could contain a symbolic link. `plain` is a cache by folder."""
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -70,7 +68,9 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a symbolic link at `path` is allowed to point to `target`. Both are relative to the site."""
+    """Return True if a symbolic link at `path` is allowed to point to `target`. Both are relative to the
+    site.
+    """
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -87,10 +87,8 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a path without symbolic links to a path relative to the site's folder, `top`. Return None if it
-    is outside.
-
-    For `top` itself, return "".
+    """Return a real path relative to the folder `top`, or None if it is outside. Return "" for `top`
+    itself.
     """
     if real == top:
         return ""
@@ -108,7 +106,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the path of an open file with all symbolic links resolved, or None if it can't be determined."""
+    """Return the path of an open file without symbolic links, or None if it can't be determined."""
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
         if real.endswith(_DELETED_SUFFIX) and not os.path.lexists(real):
@@ -129,8 +127,7 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file in the site for reading, and return its descriptor.
 
-    Raises OSError, also for symbolic links that are not allowed. The path `root` must not contain symbolic
-    links.
+    Raises OSError, including for symbolic links that are not allowed. `root` must not contain symbolic links.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -146,7 +143,7 @@ def open_file(root: Path, path: str) -> int:
 def open_ordinary(root: Path, path: str) -> BufferedReader:
     """Open a regular file in the site for reading.
 
-    Raises OSError, also for folders, devices, and symbolic links that are not allowed.
+    Raises OSError, including for folders, devices, and symbolic links that are not allowed.
     """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -157,9 +154,9 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager: open a folder and yield its descriptor.
+    """Context manager: open a folder, and yield its descriptor.
 
-    Raises OSError, also if the path contains a symbolic link.
+    Raises OSError, including for paths that contain a symbolic link.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

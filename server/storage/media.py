@@ -1,5 +1,5 @@
-"""Media files in content/uploads/, as documents of the type `plugin::upload.file`. A description file, such
-as `photo.jpg.yaml`, overrides values derived from the media file.
+"""Media files in content/uploads/, read as documents of the type `plugin::upload.file`. Description files
+such as `photo.jpg.yaml` override values from the media file.
 """
 
 import mimetypes
@@ -59,7 +59,7 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name, regardless of the machine's configuration."""
+    """Return the media type for a file name, independent of the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
@@ -69,8 +69,8 @@ def ending_of(mime: str) -> str:
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the extension for an uploaded file: `ending`, unless it is missing or contradicts the content of
-    an image.
+    """Return the extension for an uploaded file: `ending`, unless it is missing or the content contradicts
+    it.
     """
     # Only for images do the first bytes determine the type reliably.
     sniffed = sniff(content)
@@ -82,16 +82,12 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Convert a path to one relative to content/uploads/. Return None for paths outside that folder."""
+    """Return a path relative to content/uploads/, or None if it is outside that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return the name that documents and URLs use for a media file: its path in content/uploads/, in Unicode
-    NFC.
-
-    Return None for other files.
-    """
+    """Return the name of a media file in documents and URLs (in Unicode NFC), or None for other files."""
     inside = upload_path(path)
     return compose(inside) if inside else None
 
@@ -108,9 +104,9 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file, based on the file and its parsed description file.
+    """Return the document for a media file.
 
-    `size` is in bytes. `stored` is set if the content is in a bucket.
+    `size` is in bytes. `stored` is set for a file in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -158,9 +154,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket. `path` is the path that the file would have on
-    disk.
-    """
+    """Return the document for a media file in a bucket. `path` is the path it would have on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -180,7 +174,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a name in a media URL, or None if there is none."""
+    """Return the bucket object for a media file, or None if there is none. `key` is its name in URLs."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

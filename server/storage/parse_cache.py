@@ -1,4 +1,4 @@
-"""Parse cache: stores what was read from each file in .bifolio/cache/, to speed up the next start. Damaged
+"""Parse cache: documents and problems by file, stored in .bifolio/cache/ to speed up the next start. Damaged
 and outdated entries are ignored.
 """
 
@@ -39,7 +39,7 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Rule that decides which cached entries are still valid under the current schema."""
+    """Rule for which cached entries are still valid under the current schema."""
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
     # Function that returns the uid of a path's content type. Not set if the schema has not changed.
@@ -51,23 +51,23 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """Result of reading a file, and when the file was read, in nanoseconds since 1970."""
+    """Result of reading a file, with the time it was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the file is sure to have the same content for as long as it has the same signature.
+        """True if an unchanged signature proves that the file is unchanged.
 
-        This is true unless the file was read just after a change.
+        False if the file was read just after a change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block: first all metadata, then the documents' values."""
+    """Serialize entries as one block: first their metadata, then the values of their documents."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -105,8 +105,8 @@ def _other_path(one: CachedEntry, document: Document) -> str:
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of BLOCK_ENTRIES. Entries whose rows are already packed together stay in
-    one block.
+    """Serialize entries in blocks of BLOCK_ENTRIES. Entries that are already packed together stay
+    together.
     """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
@@ -116,7 +116,7 @@ def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """Deserialize the entries in a block. Raises ValueError if `pack` did not write it."""
+    """Deserialize the entries in a block. Raises ValueError if it is not a valid block."""
     return (one for one in _unpack(block, types) if one)
 
 
@@ -152,7 +152,6 @@ def frame(block: bytes) -> bytes:
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the blocks that `frame` wrote to a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -161,10 +160,9 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site: a file with blocks of entries. If a path has more than one entry, the last one
-    counts.
+    """Parse cache of one site. If a path has several entries, the last one counts.
 
-    `usable` decides which entries are still valid if they were stored with an older stamp.
+    `usable` decides which entries with an older stamp are still valid.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -182,7 +180,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path. A damaged block and all later ones are ignored."""
+        """Return the valid entries by path. A damaged block and all later blocks are ignored."""
         valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
@@ -249,7 +247,6 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # The @cache saves 5 ms each time a site is loaded again.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the server's code and the Python version. When it changes, the cache is invalid."""
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))
     text = repr((__version__, sys.version_info[:2], code))

@@ -1,4 +1,4 @@
-"""Reads and parses files. If another program is writing to a file, it is read again."""
+"""Functions that read and parse files, and retry while another program is writing to them."""
 
 import os
 import stat
@@ -28,7 +28,7 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse the text of a document file into values by key. Raises SyntaxProblem.
+    """Parse the text of a document file, and return its values by key. Raises SyntaxProblem.
 
     `body` is the attribute stored below the front matter. Positions and duplicate keys are added to
     `positions` and `repeats`.
@@ -68,9 +68,9 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a JSON, TOML or YAML file, depending on its extension. Raises SyntaxProblem.
+    """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
 
-    Positions and duplicate keys are added to `positions` and `repeats`, except for JSON.
+    Except for JSON, positions and duplicate keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -79,18 +79,18 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Read a text file. Return its text without a byte order mark, and its signature.
+    """Return a file's text, without a byte order mark, and its signature.
 
-    Raises OSError, and SyntaxProblem if the file is not UTF-8 or too large.
+    Raises OSError, and SyntaxProblem if the file is not UTF-8 or is too large.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Read a file, and retry if another program is writing to it. Return its bytes and signature.
+    """Return a file's bytes and signature. Retries if another program is writing to the file.
 
-    Raises OSError, and SyntaxProblem if it is not a regular file or is larger than MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if the file is not a regular file or is too large.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -111,7 +111,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem if the bytes are not valid UTF-8."""
+    """Decode UTF-8 and remove the byte order mark. Raises SyntaxProblem if the data is not UTF-8 text."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
@@ -132,7 +132,7 @@ def refuse_empty(text: str) -> None:
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text would be too large to read."""
+    """Raise PayloadTooLargeError if a file with this text could not be read again."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -144,7 +144,7 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the positions of the values in a document's text, or {} if it can't be parsed."""
+    """Return the position of each value in a document's text, or {} if the text can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -156,10 +156,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return a document file's values and their positions.
-
-    Both are empty if the file can't be read or parsed.
-    """
+    """Return a document file's values and their positions. Both are empty if it can't be read or parsed."""
     try:
         return parsed_text(path, read_text(root, path)[0])
     except (OSError, SyntaxProblem):
@@ -167,7 +164,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parsed_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Return the values in a document's text, and their positions. Raises SyntaxProblem."""
+    """Raises SyntaxProblem if the text can't be parsed."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

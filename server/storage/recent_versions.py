@@ -1,6 +1,4 @@
-"""Store of recently replaced document versions. They are needed to merge changes from clients that started
-from such a version.
-"""
+"""Store of recently replaced document versions, which are the base for three-way merges."""
 
 import os
 import shutil
@@ -30,13 +28,13 @@ _ROW = Struct(
 
 
 class RecentVersions:
-    """Recently replaced versions of the documents in one site."""
+    """Recently replaced document versions of one site."""
 
     def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store document versions that are about to be replaced. Disk errors are ignored.
+        """Store document versions that are about to be replaced. Ignores disk errors.
 
         Requires the site's write lock.
         """
@@ -45,10 +43,7 @@ class RecentVersions:
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield the stored versions of a document in a locale, newest first.
-
-        Versions stored under a different schema are skipped.
-        """
+        """Yield the stored versions of a document, newest first. Skips versions with a different schema."""
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):
@@ -113,7 +108,6 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
 # When a file on disk has changed, this cache reduces the time to process it from 680 to 644 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """Return a digest of a content type's attributes, including its components."""
     shapes: dict[str, str] = {}
     waiting = [type_.uid]
     while waiting:

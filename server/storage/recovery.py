@@ -1,5 +1,5 @@
-"""Recovery after a crash: finishes or rolls back interrupted writes, and preserves edits by other programs.
-Requires the site's write lock.
+"""Crash recovery: finishes or rolls back interrupted writes, and keeps other programs' edits. Requires the
+site's write lock.
 """
 
 import os
@@ -20,14 +20,14 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of the site at `root` from interrupted writes in the folder `journal`."""
+    """Recovery of one site. `journal` is the folder with interrupted writes."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the paths of the files to which `recover` will write new content."""
+        """Return the paths of files that still have to be written."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -36,14 +36,12 @@ class Recovery:
         )
 
     def dropped(self) -> bool:
-        """Whether `recover` will discard a write that has not changed any file yet."""
+        """Return True if recovery will discard a write that has not changed any files yet."""
         recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the paths of the files in .bifolio/unsaved/, which contain edits and writes that would have
-        been lost.
-        """
+        """Return the paths of rescued edits in .bifolio/unsaved/."""
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
@@ -91,9 +89,8 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the file in the journal with its target. Return 1 if this succeeded.
-
-        Return 0 if another program edited the target at the same time.
+        """Swap the journal's file with its target. Return 1 on success, or 0 if the target was just
+        edited.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

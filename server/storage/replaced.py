@@ -1,5 +1,5 @@
-"""Files that recent writes replaced, and copies of edits that were restored. They are kept briefly in
-.bifolio/replaced/, because another program may still save an edit to a replaced file.
+"""Recently replaced files, kept in .bifolio/replaced/ for a few seconds in case an editor still writes to
+them.
 """
 
 import filecmp
@@ -26,7 +26,7 @@ _RESTORED_SUFFIX = ".restored"  # suffix of the record of a copy of an edit
 
 
 class ReplacedFiles:
-    """Replaced files of one site. `journal` is the site's folder .bifolio/journal/."""
+    """Recently replaced files of one site. `journal` is its folder .bifolio/journal/."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -35,9 +35,7 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move a finished write's record and old files from the journal to .bifolio/replaced/. Raises
-        OSError.
-        """
+        """Move a finished write's record and old files to .bifolio/replaced/. Raises OSError."""
         self.folder.mkdir(mode=0o700, exist_ok=True)
         # The record is moved first, so that `names` includes the old files even if this process is killed.
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -47,9 +45,8 @@ class ReplacedFiles:
         self._due_at = min(self._due_at, time.monotonic() + RETENTION_S)
 
     def copy_edit(self, file: Path, path: str) -> None:
-        """Keep a copy of an edit before `file`, which contains it, is moved back to `path`.
-
-        Until then, another program can read the file without the edit, and later overwrite the edit.
+        """Copy an edited file before it is moved back to `path`, where another program could overwrite the
+        edit.
         """
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         with suppress(OSError):  # The edit is restored even if the disk is full.
@@ -75,10 +72,9 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete the files that were replaced more than `retention_s` seconds ago. Requires no lock.
+        """Delete files that were replaced more than `retention_s` seconds ago.
 
-        Files that were edited after that are moved to .bifolio/unsaved/, and so are copies of edits that were
-        restored and then overwritten.
+        Files that were edited after they were replaced are moved to .bifolio/unsaved/.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in (*self._records(), *sorted(self.folder.glob(f"*{_RESTORED_SUFFIX}"))):
@@ -102,7 +98,7 @@ class ReplacedFiles:
         return True
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/, and log a warning. `path` is its path in the site."""
+        """Move an edited file to .bifolio/unsaved/, and log a warning."""
         kept = put_aside(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
@@ -129,7 +125,7 @@ class ReplacedFiles:
 def put_aside(state: Path, file: Path, path: str) -> Path:
     """Move a file to an unused path in .bifolio/unsaved/, and return that path.
 
-    `state` is the folder .bifolio/, and `path` is the file's path in the site. Raises OSError.
+    `state` is the folder .bifolio/. `path` is relative to the site. Raises OSError.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -154,7 +150,7 @@ def _has_same_bytes(file: Path, other: Path) -> bool:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is missing, or has the old or the new content that is recorded in `step`."""
+    """Return True if a file is missing, or has the old or new content recorded in `step`."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -1,4 +1,4 @@
-"""File store: reads a file, and returns its document and a list of problems."""
+"""File store: reads document files and media files, and reports their problems."""
 
 import logging
 import os
@@ -45,7 +45,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for the document files in the site at `root`, which parses them with one schema."""
+    """Reader for the document and media files of the site at `root`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file that does not set them.
+        """Return (createdAt, updatedAt) for a file that does not set them.
 
         `modified` is the file's mtime in seconds since 1970.
         """
@@ -75,9 +75,7 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """If `path` is the description file of an existing media file, return the path of that media file,
-        otherwise `path`.
-        """
+        """Return the media file that a description file belongs to, or `path` if there is none."""
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -102,9 +100,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the content of a file. Return None if the path belongs to no content type.
+        """Parse the content of a file. Return None if its path belongs to no content type.
 
-        In content/uploads/, only the description files of media files in a bucket are parsed.
+        In content/uploads/, only the description files of media in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -179,7 +177,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description file of a media file in a bucket. Return None for media files on disk."""
+        """Parse the description file of a media file in a bucket. Return None for other files."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -272,7 +270,6 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add warnings about keys that are not attributes, and about a `draft` key that has no effect."""
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
@@ -304,7 +301,6 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Convert mismatches between a file and the schema to problems with positions in the file."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

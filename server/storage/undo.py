@@ -1,4 +1,4 @@
-"""Storage for undo: the old contents of the files that recent writes replaced, in .bifolio/undo/."""
+"""Undo storage: old contents of recently changed files, in .bifolio/undo/."""
 
 import errno
 import hashlib
@@ -27,7 +27,7 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One file that a write replaced: its old text, and the digest of its new text."""
+    """A file that a write changed: its old text, and the digest of its new text."""
 
     path: str
     before: str | None  # None if the file did not exist
@@ -36,7 +36,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission that a write and its undo require, such as the permission to update articles."""
+    """Permission that both a write and its undo require, such as the permission to update articles."""
 
     uid: str
     verb: str
@@ -45,7 +45,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A write that can be undone: its caller, the permissions it required, and the files it replaced."""
+    """An undoable write: its caller, the required permissions, and the changed files."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -57,9 +57,9 @@ def digest(text: str | None) -> str:
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Return the old contents of the files that `writes` will change, with digests of the new contents.
+    """Return the old contents of the files that `writes` will change.
 
-    Return () if an undo could not restore them all, for example media or large files. Raises OSError.
+    Return () if an undo could not restore all of them, for example large files. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -93,7 +93,7 @@ def pack(write: KeptWrite) -> bytes:
 def unpack(data: bytes) -> KeptWrite:
     """Deserialize a write.
 
-    Raises ValueError if it is damaged or was stored by a different version of Bifolio.
+    Raises ValueError if the data is damaged or was stored by another version of Bifolio.
     """
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
@@ -115,7 +115,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder that stores the undoable writes to the site at `root`."""
+    """Folder with the undoable writes to the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -179,7 +179,7 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder that stores one write so that it can be undone."""
+    """Recorder that stores one write for undo."""
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
         self._folder, self._caller, self._permits = UndoFolder(root), caller, tuple(permits)
@@ -189,9 +189,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: store the files that the block replaces, for undo.
+        """Context manager: after the block, store the old contents of the changed files for undo.
 
-        If they can't be stored, the block still runs, but it can't be undone.
+        If storing fails, the write is kept, but can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

@@ -1,6 +1,4 @@
-"""Handling of unreadable files: each becomes an entry with a problem, and the last valid document read from
-the file is still served (spec.md 1).
-"""
+"""Entries for files that can't be read or parsed. The last valid document is still served (spec.md 1)."""
 
 import logging
 import os
@@ -17,7 +15,6 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return an entry that contains no document, only the problem that prevented the file from being read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -28,7 +25,7 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     """Return the entry to serve after a file has been read again.
 
-    If the file is now invalid, or still has the same values, the entry keeps the document from `before`.
+    It contains the document from `before` if the file is now invalid or its values are the same.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -42,7 +39,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an exception raised while reading a file to a problem. Unexpected exceptions are logged."""
+    """Convert an exception from reading a file to a problem. Unexpected exceptions are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,5 +1,5 @@
-"""The site's write lock, shared by all threads and processes. The lock file contains the number of writes so
-far, so that each process notices writes by other processes.
+"""A site's write lock between threads and processes. The lock file contains a write counter, by which
+processes notice each other's writes.
 """
 
 import os
@@ -16,7 +16,7 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """Write lock of the site at `root`. The file `path` contains the number of writes."""
+    """Write lock of the site at `root`. The file `path` contains the write counter."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self.path, self.root = path, root
@@ -48,7 +48,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return the number of writes that have changed the site's files so far, or 0 if it is unknown."""
+        """Number of writes to the site so far, or 0 if it is unknown."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -56,7 +56,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Store the number of writes. Requires the write lock."""
+        """Requires the write lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -65,9 +65,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock that is released when `held` is closed. Raises BusyError after the deadline.
+    """Acquire a lock until `held` is closed. Raises BusyError after the deadline.
 
-    Return None, or the OSError if the lock can't be used.
+    Return None, or an OSError if the lock can't be used.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

@@ -1,4 +1,4 @@
-"""Causes of problems. A cause is a group of problems that a single change to a schema or setting can fix."""
+"""Causes of problems: groups of problems that a single change to a schema or setting can fix."""
 
 import re
 from collections import Counter, defaultdict
@@ -89,7 +89,6 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return advice that is specific to the rule, or "" if there is none."""
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -107,9 +106,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause. Errors come first, and larger groups come before smaller groups.
+    """Group problems by cause, with errors first and larger groups before smaller groups.
 
-    Without `audit`, each problem is a cause of its own.
+    Without `audit`, each problem is a group of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

@@ -23,7 +23,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "off": "none"}
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Return the problems as JSON (docs/check.md)."""
+    """Return the problems as JSON, in the format that docs/check.md describes."""
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
@@ -39,9 +39,7 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return the problems as GitHub workflow commands, which make GitHub show the problems next to the
-    affected lines.
-    """
+    """Return the problems as GitHub workflow commands, which annotate the affected lines."""
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -158,10 +156,10 @@ _PATH: Style = {"bold": True}
 
 
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
-    """Yield the lines of the report for a terminal.
+    """Yield the lines of a report for the terminal.
 
-    `prefix` is the path from the current folder to the site. If `every` is set, all problems are listed, even
-    if many of them have the same cause.
+    `prefix` is the path from the current folder to the site. If `every` is set, problems with the same cause
+    are listed one by one.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}

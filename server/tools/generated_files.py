@@ -1,7 +1,7 @@
-"""Reads, writes and checks the files that commands generate.
+"""Functions that read, write and check generated files.
 
-The user names a folder, and may name it by a symbolic link. Below that folder no links are followed, because
-a cloned site can contain links to files outside the site.
+The user's folder can be a symbolic link, but links below it are not followed, because a cloned site can
+contain links to files outside the site.
 """
 
 import errno
@@ -31,8 +31,9 @@ def read_file(path: Path) -> bytes | None:
 
 
 def refuse_old(path: Path, made: bytes, command: str) -> None:
-    """Raise SetupError unless the generated file at `path` contains `made`. `command` is the command that
-    generates the file.
+    """Raise SetupError unless a generated file contains `made`.
+
+    `command` is the command that generates the file.
     """
     there = read_file(path)
     if there == made:
@@ -49,13 +50,13 @@ def refuse_old(path: Path, made: bytes, command: str) -> None:
 
 
 def create_file(top: Path, path: str, data: bytes) -> None:
-    """Write a new file below the folder `top`. Raises SetupError, also if the file exists already."""
+    """Write a new file below the folder `top`. Raises SetupError, for example if the file exists."""
     with _opened_parent(top, path) as folder:
         _write_new(folder, PurePath(path).name, data, 0o666)
 
 
 def replace_file(top: Path, path: str, data: bytes) -> None:
-    """Write a file below the folder `top` atomically. An existing file keeps its mode. Raises SetupError."""
+    """Write a file below the folder `top` atomically, keeping its mode if it exists. Raises SetupError."""
     with _opened_parent(top, path) as folder:
         name = PurePath(path).name
         mode = _mode(folder, name)
@@ -70,7 +71,7 @@ def replace_file(top: Path, path: str, data: bytes) -> None:
 
 
 def delete_file(top: Path, path: str) -> None:
-    """Delete a file below the folder `top`, if it exists. Raises SetupError."""
+    """Delete a file below the folder `top` if it exists. Raises SetupError."""
     with _opened_parent(top, path) as folder, suppress(FileNotFoundError):
         os.unlink(PurePath(path).name, dir_fd=folder)
 
@@ -84,8 +85,7 @@ def refuse_link(top: Path, path: str) -> None:
 
 @contextmanager
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
-    """Context manager: create the folder of a file, open it without following links below `top`, and yield
-    its descriptor.
+    """Context manager that creates and opens a file's folder, without following links below `top`.
 
     Raises SetupError, also for each OSError in the context.
     """
@@ -109,7 +109,6 @@ def _opened_parent(top: Path, path: str) -> Iterator[int]:
 
 
 def _mode(folder: int, name: str) -> int | None:
-    """Return the mode of a file, or None if it does not exist. Raises OSError if it is not a regular file."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -120,7 +119,7 @@ def _mode(folder: int, name: str) -> int | None:
 
 
 def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None = None) -> None:
-    """Write a new file that has the mode `first` until it is written, and then `mode` if that is given."""
+    """Write a new file with the mode `first`, and then set `mode` if it is given."""
     with open(os.open(name, _NEW_FILE_FLAGS, first, dir_fd=folder), "wb") as file:
         file.write(data)
         if mode is not None:
@@ -131,9 +130,7 @@ def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None
 
 
 def _write_changed(top: Path, path: str, made: bytes) -> bool:
-    """Write `made` to a generated file, unless the file already contains it. Return whether the file was
-    written. Raises SetupError.
-    """
+    """Write a generated file unless it is up to date. Return whether it was written. Raises SetupError."""
     refuse_link(top, path)
     if read_file(top / path) == made:
         return False
@@ -142,8 +139,9 @@ def _write_changed(top: Path, path: str, made: bytes) -> bool:
 
 
 def update_file(top: Path, path: str, made: bytes, command: str, *, check: bool) -> str:
-    """Write a generated file below the folder `top` or, if `check` is set, check that it is up to date.
-    Return a message. Raises SetupError.
+    """Write a generated file or, if `check` is set, check that it is up to date. Return a message.
+
+    Raises SetupError.
     """
     if check:
         refuse_old(top / path, made, command)
@@ -154,10 +152,9 @@ def update_file(top: Path, path: str, made: bytes, command: str, *, check: bool)
 def update_folder(
     top: Path, files: Mapping[str, bytes], outdated: Collection[str], command: str, *, check: bool
 ) -> tuple[int, int]:
-    """Write generated files below the folder `top`, and delete outdated files. If `check` is set, only check
-    that neither is necessary.
+    """Write generated files and delete outdated files or, if `check` is set, check that neither is necessary.
 
-    Return how many files were written and how many were deleted. Raises SetupError.
+    Return the numbers of written and deleted files. Raises SetupError.
     """
     if check:
         for path, made in files.items():

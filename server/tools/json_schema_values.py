@@ -150,8 +150,9 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return all values that different parsers could read from a text in a file. The list includes None if
-    one of these values can't be represented in JSON.
+    """Return all values that different parsers could read from a text.
+
+    The list includes None if one of the values can't be represented in JSON.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -183,7 +184,7 @@ def _limits(attribute: Attribute) -> JsonSchema:
 
 
 def count_bounds(attribute: Attribute, *, optional: bool) -> JsonSchema:
-    """Return the part of a JSON Schema that limits the number of components in a list."""
+    """Return the JSON Schema keywords that limit the number of components in a list."""
     least, most = _number(attribute.min), _number(attribute.max)
     shortest = max(1, math.ceil(least)) if least is not None else 1
     found: JsonSchema = {}
@@ -213,8 +214,9 @@ def _number(value: Any) -> int | float | None:
 def relation_schema(
     attribute: Attribute, format_: Format, uids: tuple[str, ...], *, optional: bool
 ) -> JsonSchema:
-    """Return the JSON Schema for a relation or media attribute in a file. `uids` are the uids of the content
-    types to which targets can belong.
+    """Return the JSON Schema for a relation or media attribute in a file.
+
+    `uids` contains the content types that targets can have.
     """
     if attribute.derived:
         return {"enum": [None, ""]}

@@ -1,6 +1,6 @@
-"""Generator of JSON Schemas for document files, which editors and linters use.
+"""Generator of JSON Schemas for document files, for use in editors and linters.
 
-The schemas are at least as lenient as `bifolio check`, so that editors never mark a correct file as wrong.
+The schemas are never stricter than `bifolio check`, so editors never mark a correct file as wrong.
 """
 
 import json
@@ -41,7 +41,7 @@ Status = Literal["published", "draft"]
 def document_schemas(schema: Schema) -> dict[str, str]:
     """Return the text of each JSON Schema, by path (such as `yaml/article.json`).
 
-    A content type with drafts has a second JSON Schema, such as `yaml/article.draft.json`.
+    A content type with drafts has a second schema, such as `yaml/article.draft.json`.
     """
     return {
         f"{format_}/{schema_name(type_, status)}": _as_text(
@@ -68,8 +68,9 @@ def _as_text(schema: JsonSchema) -> str:
 
 @dataclass(frozen=True)
 class _Writer:
-    """Writer of JSON Schemas for one format. If `draft` is set, the rules that drafts are allowed to break
-    are omitted.
+    """Writer of JSON Schemas for one format.
+
+    If `draft` is set, rules that do not apply to drafts are omitted.
     """
 
     schema: Schema
@@ -81,7 +82,6 @@ class _Writer:
         return type_names(self.schema, (), ("Draft",))
 
     def document(self, type_: Type) -> JsonSchema:
-        """Return the JSON Schema for the files of a content type."""
         what = _FORMAT_NAMES[self.format]
         status = ", draft" if self.draft else ""
         found: JsonSchema = {
@@ -106,7 +106,6 @@ class _Writer:
         return found
 
     def definitions(self, type_: Type) -> dict[str, JsonSchema]:
-        """Return the JSON Schemas of the components in a content type, by name."""
         found: dict[str, JsonSchema] = {}
         waiting = [type_]
         while waiting:

@@ -1,4 +1,4 @@
-"""Deletion of the objects in the media bucket to which neither the current files nor any commit refers."""
+"""Deletion of objects in the media bucket to which no file or commit refers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,10 +31,10 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The result of looking for unreferenced objects in the bucket.
+    """Result of a search for unreferenced objects in the bucket.
 
     - `objects`: the number of all objects.
-    - `named`: the number of objects that are referenced.
+    - `named`: the number of referenced objects.
     - `young`: the number of unreferenced objects that are still too new to be deleted.
     - `unnamed`: the unreferenced objects that can be deleted.
     """
@@ -50,9 +50,9 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects whose names don't have Bifolio's format are ignored.
+    """Find the unreferenced objects in a bucket. Objects that Bifolio did not name are ignored.
 
-    Raises RemoteError, and SetupError if the git history is incomplete or none of the objects is referenced.
+    Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
     """
     # Objects are listed first, so that objects added later are kept.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
@@ -69,9 +69,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the unreferenced objects, except those that have been uploaded again. Return the number of
-    objects deleted.
-    """
+    """Delete unreferenced objects that have not been uploaded again. Return the number of deleted objects."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -83,7 +81,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return the hashes of the objects to which media descriptions refer, either on disk or in any commit.
+    """Return the object hashes in all media descriptions, on disk and in any commit.
 
     Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
     """
@@ -126,8 +124,9 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the new blob and the path of each file that a commit changed. For a merge, yield only files that
-    differ from all parents.
+    """Yield the new blob id and the path of each file that a commit changed.
+
+    For a merge, yield only files that differ from all parents.
     """
     changes = (
         "--raw",

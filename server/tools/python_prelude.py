@@ -23,7 +23,7 @@ class ApiError(Exception):
 
 
 class NotFoundError(ApiError):
-    """The document does not exist, or the caller may not see it (404)."""
+    """The document does not exist, or the caller is not allowed to see it (404)."""
 
 
 class AccessError(ApiError):
@@ -65,7 +65,7 @@ class Connection:
     timeout_s: float
 
     def send(self, method: str, path: str, query: Mapping[str, Any], body: Any = None) -> Any:
-        """Send a request, and return the parsed response. Raises ApiError, and OSError if there is none."""
+        """Send a request and return the parsed response. Raises ApiError or OSError."""
         url = f"{self.url.rstrip('/')}/api/{path}"
         parameters = [pair for name, value in query.items() for pair in _pairs(name, value)]
         if parameters:
@@ -273,7 +273,7 @@ class Collection(Generic[_Whole, _Draft, _Input, _Changes, _Filters, _Field, _Li
         locale: str | None = None,
         status: Status = "published",
     ) -> Any:
-        """Return one document. Raises NotFoundError if it does not exist, and ApiError."""
+        """Return one document. Raises NotFoundError if it does not exist, or another ApiError."""
         query = _query(fields, populate, locale, status)
         return self.connection.send("GET", _path(self.name, document_id), query)["data"]
 
@@ -362,7 +362,7 @@ class Single(Generic[_Whole, _Draft, _Changes, _Field, _Link]):
         locale: str | None = None,
         status: Status = "published",
     ) -> Any:
-        """Return the document. Raises NotFoundError if it does not exist, and ApiError."""
+        """Return the document. Raises NotFoundError if it does not exist, or another ApiError."""
         return self.connection.send("GET", self.name, _query(fields, populate, locale, status))["data"]
 
     @overload

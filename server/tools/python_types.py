@@ -89,7 +89,7 @@ def _escaped(character: str) -> str:
 
 
 def literal(values: Iterable[str]) -> str:
-    """Return the Python type whose values are the given strings."""
+    """Return a `Literal` type for the given strings, or `Never` if there are none."""
     found = ", ".join(map(text, values))
     return f"Literal[{found}]" if found else "Never"
 
@@ -170,9 +170,7 @@ class _Writer:
             yield "localizations", value if draft else f"NotRequired[{value}]", "The other locales."
 
     def _link(self, attribute: Attribute, suffix: str) -> str:
-        """Return the Python type for an attribute's populated value, or "" if the type of its target is
-        unknown.
-        """
+        """Return the Python type of an attribute's populated value, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             entries = [f"{self.names[uid]}Entry{suffix}" for uid in attribute.components]
             return f"list[{' | '.join(entries) or 'Never'}]"
@@ -203,9 +201,7 @@ class _Writer:
             yield attribute.name, shown, _about(attribute)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the Python type for an attribute in request bodies, or "" if the attribute refers to an
-        unknown type.
-        """
+        """Return the Python type of an attribute in request bodies, or "" if the target's type is unknown."""
         match attribute.type:
             case "relation":
                 return "RelationInput" if targets_of(self.schema, attribute) else ""
@@ -299,7 +295,7 @@ def _client(schema: Schema, names: Mapping[str, str]) -> str:
 
 
 def _attributes(schema: Schema) -> Mapping[str, Type]:
-    """Return the content types, by the name of the client's attribute for each content type."""
+    """Map the names of the client's attributes to content types."""
     found: dict[str, Type] = {}
     for type_ in schema.content_types:
         resource = type_.plural if type_.kind == "collectionType" else type_.singular

@@ -68,7 +68,8 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
     """Context manager that converts the error of a rejected write to a SetupError.
 
-    `otherwise` says what happened to the site. It is omitted if the write might have been accepted.
+    `otherwise` describes the site after a rejected write. It is omitted if the write might have been
+    accepted.
     """
     try:
         yield
@@ -97,10 +98,9 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError if a folder is not a site. Otherwise, rename the site's state folder if it still has
-    its former name.
+    """Raise SetupError if a folder is not a site.
 
-    Raises GitError.
+    If the site's state folder still has its former name, it is renamed. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -154,7 +154,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that the value of `--at` names. Raises SetupError."""
+    """Return the id of the commit that `--at` names. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -162,7 +162,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve the site at a past commit, unless `commit` is "". Raises SetupError."""
+    """Serve the site at a past commit, or do nothing if `commit` is "". Raises SetupError."""
     try:
         if commit:
             past.hold(commit)
@@ -172,9 +172,9 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager that yields the folder of a temporary clone of the site at a commit.
+    """Context manager that yields a temporary clone of the site at a commit, with its resized images.
 
-    The clone also contains the site's resized images. Raises StorageError and SetupError.
+    Raises StorageError and SetupError.
     """
     with checked_out(root, commit) as folder:
         if not (folder / SETTINGS).exists() and not (folder / TYPES).is_dir():

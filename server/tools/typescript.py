@@ -90,7 +90,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Generator of TypeScript types. `names` contains the TypeScript name of each type in the schema."""
+    """Generator of TypeScript types. `names` maps the uids of types to their TypeScript names."""
 
     schema: Schema
     names: Mapping[str, str]
@@ -137,9 +137,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute's populated value, or "" if the type of its target is
-        unknown.
-        """
+        """Return the type of an attribute's populated value, or "" if the target's type is unknown."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -166,9 +164,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute in request bodies, or "" if the attribute refers to an
-        unknown type.
-        """
+        """Return the type of an attribute in request bodies, or "" if the target's type is unknown."""
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)

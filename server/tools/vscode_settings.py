@@ -27,8 +27,9 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values for the settings `json.schemas` and `yaml.schemas`. `folder` is the folder that
-    contains the JSON Schemas.
+    """Return the values of the settings `json.schemas` and `yaml.schemas`.
+
+    `folder` is the folder that contains the JSON Schemas.
     """
     found = [(type_, status) for type_ in schema.content_types for status in statuses(type_)]
     in_json = [
@@ -80,7 +81,7 @@ def _paths(type_: Type, endings: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def merge_settings(text: str | None, schema: Schema, folder: str) -> str:
-    """Return the text of a settings file with updated associations. Everything else in the text is kept.
+    """Return the text of a settings file with updated associations, keeping all other text.
 
     Raises SetupError if the text is invalid, or if a comment would be lost.
     """
@@ -132,9 +133,7 @@ def _blanked(text: str) -> str:
 
 
 def _with_value(text: str, key: str, value: Any) -> str:
-    """Return the text with a new value for a key of the top-level object. Raises SetupError if a comment
-    would be lost.
-    """
+    """Return the text with a new value for a top-level key. Raises SetupError if a comment would be lost."""
     plain = _without_comments(text)
     root = json_nodes(plain)
     indent = _indent(plain, root)
@@ -157,7 +156,6 @@ def _with_value(text: str, key: str, value: Any) -> str:
 
 
 def _indent(plain: str, root: Node) -> str:
-    """Return the indentation of the first key, or two spaces if no key is indented."""
     if not root.keys:
         return "  "
     start = root.keys[0].start

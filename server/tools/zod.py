@@ -1,4 +1,4 @@
-"""Generator of zod schemas that validate responses, and of the TypeScript types that these schemas use."""
+"""Generator of zod schemas that validate responses, and of their TypeScript types."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -68,9 +68,7 @@ class _Writer:
     names: Mapping[str, str]
 
     def object(self, type_: Type) -> str:
-        """Return the declaration of the zod schema for a content type or component in responses without
-        `populate`.
-        """
+        """Return the declaration of the zod schema for a type's responses without `populate`."""
         name = self.names[type_.uid]
         members = "".join(self._members(type_))
         first = "  id: z.int(),\n" if type_.kind == "component" else "  ...version,\n"
@@ -129,12 +127,12 @@ def key(name: str) -> str:
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Return the zod schema that accepts the given strings."""
+    """Return a zod schema that accepts only the given strings."""
     return f"z.literal([{', '.join(map(text, values))}])"
 
 
 def write_zod_module(schema: Schema, settings: Settings) -> str:
-    """Return the source code of the TypeScript module that contains the types and the zod schemas."""
+    """Return the source code of a TypeScript module with the types and the zod schemas."""
     writer = _Writer(schema, typescript_names(schema))
     types = type_order(schema)
     shapes = "".join(f"  {key(key_of(t))}: {writer.names[t.uid]},\n" for t in types)

@@ -25,9 +25,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default value, or an empty value if it has no default. A password's default is
-    returned as a hash.
-    """
+    """Return an attribute's default value (hashed for passwords), or an empty value."""
     if attribute.has_default:
         reading: Any = None
         try:
@@ -46,9 +44,7 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse `tree`, a value from a request body, for a scalar attribute. Raises Unreadable if the value is
-    invalid.
-    """
+    """Parse a value from a request body for a scalar attribute. Raises Unreadable if the value is invalid."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -80,9 +76,7 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp that is either a string such as `2024-05` or a number of milliseconds since 1970.
-    Raises Unreadable.
-    """
+    # A string such as `2024-05`, or a number of milliseconds since 1970. Raises Unreadable.
     tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
@@ -98,7 +92,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the values of JSON attributes in `data` that are strings and look like a JSON object or array."""
+    """Yield the string values of JSON attributes in `data` that look like JSON objects or arrays."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree

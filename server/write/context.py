@@ -1,4 +1,4 @@
-"""Context for preparing a change: the site's current state, and its files as they will be afterwards."""
+"""Context of a change: the site's current state, and the files after the change."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,9 +39,7 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 class FirstSeen:
     """The document versions on which the first attempt at a write was based.
-
-    If a write from another machine is accepted first, this write is retried, and the retry compares the
-    current versions with these.
+    A retry after another machine's write compares these versions with the current versions.
     """
 
     def __init__(self) -> None:
@@ -62,8 +60,8 @@ class FirstSeen:
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """During the first attempt, record and return `current`. During a retry, return the versions that the
-        corresponding call recorded.
+        """Record and return `current` during the first attempt. During a retry, return the recorded
+        versions.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -74,11 +72,11 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The input for one change, and `changeset`, which collects the new contents of files.
+    """Input for one change, and `changeset`, which collects the new file contents.
 
     - `recent`: yields earlier versions of a document in a locale, newest first.
     - `first`: the versions on which the first attempt was based.
-    - `touched`: maps the paths of written or deleted files to the documents that the files contained before.
+    - `touched`: documents that the written or deleted files contained before, by path.
     """
 
     snapshot: Snapshot
@@ -99,9 +97,8 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for a separate change that follows the changes made in this context.
-
-        Both contexts use the same changeset.
+        """Return a context for the next change, based on this context's changes. Both contexts share a
+        changeset.
         """
         if not self.touched:
             return self
@@ -136,9 +133,7 @@ class Context:
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version and its draft. Each of them is None if it has no file of its
-        own.
-        """
+        """Return a document's published version and draft. A version without a file of its own is None."""
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
             for status in (PUBLISHED, DRAFT)
@@ -146,8 +141,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a document's version with the given status, or None if no file contains it.
-
+        """Return a document's version with this status, or None if there is none.
         Raises ConflictError if more than one file contains the version.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
@@ -158,19 +152,14 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys to change in a document's file, with their new values, so that the file contains
-        `new`.
-        """
+        """Return the changes to a document's file, by key, that are needed to store `new`."""
         old = values_of(document)
         if same_values(old, new):
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return the parsed content of a document's file.
-
-        Raises ConflictError if the file can't be parsed.
-        """
+        """Return the parsed content of a document's file. Raises ConflictError if it has a syntax error."""
         with unreadable(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
@@ -180,10 +169,7 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file after applying `changes` to the attributes in it.
-
-        Raises ConflictError if the file can't be parsed.
-        """
+        """Return the new text of a document's file. Raises ConflictError if the file can't be parsed."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
@@ -219,9 +205,7 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of the file at `path`, which must be a new file or contain one of the `known`
-        versions.
-
+        """Set the text of a new file, or of a file that contains one of the `known` versions.
         Raises ConflictError if the file contains a different document or can't be parsed.
         """
         old = next((document for document in known if document and document.path == path), None)
@@ -249,9 +233,7 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager that converts a syntax error in the file at `path` to a ConflictError that names the
-    file.
-    """
+    """Context manager that converts a syntax error in a file to a ConflictError."""
     try:
         yield
     except SyntaxProblem as error:

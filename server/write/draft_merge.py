@@ -1,5 +1,4 @@
-"""Writes changes to a document's draft or published version.
-
+"""Changes to a document's draft or published version.
 Publishing a change also publishes the draft, unless the author is not allowed to read drafts.
 """
 
@@ -20,10 +19,7 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """The versions of a document to which a change is applied.
-
-    `hidden_draft` is a draft that the author is not allowed to read, so the change must not publish it.
-    """
+    """Versions of a document to change. `hidden_draft` is a draft that the author is not allowed to read."""
 
     published: Document | None
     draft: Document | None
@@ -52,8 +48,7 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write the values `new` to the draft's file, creating the file if necessary.
-
+    """Write new values to a document's draft, creating the draft's file if necessary.
     If no value has changed, the file is written only if `always` is set.
     """
     base = draft or published
@@ -80,9 +75,8 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish the values `new`. If there is a draft, its file replaces the published file.
-
-    If there is no draft and no value has changed, the file is written only if `always` is set.
+    """Publish new values. If there is a draft, its file replaces the published file.
+    Without a draft or changed values, the file is written only if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}

@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An invalid value in a request body. The error message `sentence` does not mention the value's path."""
+    """Invalid value in a request body. `sentence` is the error message without the path."""
 
     path: KeyPath
     sentence: str
@@ -44,10 +44,7 @@ def error_of(faults: Sequence[Fault]) -> ValidationError:
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return an error in Strapi's format that lists the faults in a request body, in the order of the schema.
-
-    The error quotes the invalid values, except passwords.
-    """
+    """Return an error in Strapi's format that lists the faults in schema order. Passwords are not quoted."""
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
     messages = []
@@ -85,9 +82,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in a request body: its attribute and its value, `tree`. Sorting places by `order` puts them in
-    schema order.
-    """
+    """Attribute and value (`tree`) at a path in a request body. `order` is the sort key for schema order."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -138,9 +133,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value in the form in which errors quote it. Long values are shortened, and a numeric
-    attribute's value that was sent as a string is quoted as a number.
-    """
+    """Return a value in the form in which errors quote it. Long values are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

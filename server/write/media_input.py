@@ -26,7 +26,7 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for media attributes in a request body. It appends errors to `faults`."""
+    """Parser for media attributes in a request body. Errors are appended to `faults`."""
 
     snapshot: Snapshot
     locale: str  # the site's default locale, in which all media files are stored
@@ -35,9 +35,7 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return a media attribute's new upload paths, after applying the sent `value` to its `current`
-        upload paths.
-
+        """Return the upload paths of a media attribute after applying the sent value.
         Raises ValidationError for unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):
@@ -61,11 +59,7 @@ class MediaInput:
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """Return the upload paths of the files in a value, and record a fault for each missing file.
-
-        If `known` is set, unknown keys raise ValidationError. Unless `must_exist` is set, unknown numeric ids
-        are ignored.
-        """
+        # Missing files are recorded as faults. If `known` is set, unknown keys raise ValidationError.
         found: dict[str, None] = {}
         for item in _as_list(value):
             if known and isinstance(item, dict):
@@ -87,9 +81,6 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the upload path of the file that `item` identifies by numeric id or documentId, or None if
-        there is no such file.
-        """
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

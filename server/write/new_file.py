@@ -23,7 +23,7 @@ _DEVICE_NAMES = frozenset(
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Create the file at `path` for a new version of a document."""
+    """Create the file for a new version of a document."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,9 +38,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return an unused path for a new document's file. `otherwise` is used if the values contain no suitable
-    file name.
-
+    """Return an unused path for a new document. `otherwise` is the file name if the values contain none.
     Raises ConflictError if no unused path is found.
     """
     type_ = address.type

@@ -1,4 +1,4 @@
-"""Changes to relations that are stored in other documents' files (on the owning side)."""
+"""Changes to relations that are stored in other documents' files."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
@@ -21,8 +21,7 @@ class Relinker:
     """Writer for relations that are stored in other documents' files, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
-    - `blind`: whether the author is not allowed to read drafts. If so, publishing affects only the relations
-      in the request.
+    - `blind`: whether the author is not allowed to read drafts.
     """
 
     context: Context
@@ -34,7 +33,7 @@ class Relinker:
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Apply the change `links` to a relation that is stored in the related documents' files."""
+        """Apply a change to a relation that is stored in the related documents' files."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
         ordered = links.apply(current, to_many=attribute.to_many)
@@ -59,7 +58,7 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the related documents' files, as it is in their drafts."""
+        """Publish a relation with the values that the related documents' drafts contain."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
@@ -67,11 +66,8 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Update the published versions of `owner` documents so that only the documents in `drafts` refer to
-        `target`.
-
-        Documents in `but` are left unchanged.
-        """
+        # Afterwards, exactly the documents in `drafts` refer to `target`. Documents in `but` are left
+        # unchanged.
         if not owner.draft_publish:
             return
         live = set(self._owners(owner, owning, target, PUBLISHED))

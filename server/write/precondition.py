@@ -1,7 +1,4 @@
-"""Hashes of document versions, for comparison with the `If-Match` header.
-
-The hashes depend on a secret key, so that clients can't use them to guess private values.
-"""
+"""Hashes of document versions for the `If-Match` header, keyed so that private values can't be guessed."""
 
 import secrets
 from functools import lru_cache
@@ -38,9 +35,8 @@ def version_of(document: Document) -> str:
 
 
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
-    """Raise PreconditionError if `if_match` does not match the current version, `document`.
-
-    If `tell` is set, the error contains the hash of that version.
+    """Raise PreconditionError if the `If-Match` header does not match the current version.
+    If `tell` is set, the error contains the current version's hash.
     """
     if if_match is None:
         return

@@ -1,5 +1,4 @@
-"""Preparation of write requests: checks each request and adds new file contents to the context's changeset.
-
+"""Preparation of write requests: validation, and the resulting file contents.
 If the site changes before a write is saved, `Site.write` prepares the request again.
 """
 
@@ -72,10 +71,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare the writes in a batch, in order.
-
-    Return, for each write, the document's id and whether the write was merged with another change.
-    """
+    """Prepare the writes in a batch. Return each document's id, and whether the write was merged."""
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
         with of_operation(number):
@@ -160,11 +156,8 @@ def _reads_merged(request: WriteRequest, address: Address, context: Context) -> 
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version on which the first attempt was based, or None if that is still the current version.
-
-    Raises OvertakenError if the document has since been created or deleted, or if its type or status has
-    changed.
-    """
+    # Returns None if this is still the current version. Raises OvertakenError if the document's existence,
+    # type or status has changed.
     (first,) = context.first.of((current,))
     if _is_same(first, current):
         return None
@@ -193,11 +186,7 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """Check the request's `If-Match` header, and return `address`.
-
-    Raises PreconditionError if the header does not match, and OvertakenError if another machine has changed
-    the document since the first attempt.
-    """
+    # Raises PreconditionError if the header does not match, or OvertakenError after a concurrent change.
     _require_match(request, address, context)
     type_, document_id = address.type, address.document_id
     document_id = document_id or single_id(context.snapshot, context.settings, type_, address.locale) or ""
@@ -209,12 +198,7 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check the request's `If-Match` header, and return the request's address with the document's id filled
-    in.
-
-    Raises NotFoundError if the document does not exist, ConflictError if its type has no drafts, and the
-    errors of `_check_match`.
-    """
+    # Fills in the document's id. Raises NotFoundError, or ConflictError if the type has no drafts.
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
     _require_fit(replace(address, draft=True), context)
@@ -229,9 +213,7 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that the client edited, or None if the request is not to be merged with later
-    changes.
-    """
+    # Returns None if the request needs no merge or must not be merged.
     current = _current(address, context)
     if request.if_match is None or current is None or is_named(request.if_match, current):
         return None

@@ -21,9 +21,7 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
-
-    Raises ValidationError if the document is not published in any of the locales, or if there is no draft to
-    discard and `blind` is not set.
+    Raises ValidationError if the document is not published or, unless `blind` is set, if it has no draft.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -50,9 +48,7 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Write `shared`, the published values that all locales share, to the document's drafts that were not
-    discarded.
-    """
+    # Writes published values to the drafts that were not discarded.
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -67,10 +63,8 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in the given locales. A published version that has no draft becomes one.
-
-    Raises ConflictError if more than one file contains the published version, or if the file can't be
-    changed.
+    """Unpublish a document in the given locales. A published version without a draft becomes the draft.
+    Raises ConflictError if several files contain the published version, or if a file can't be changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
@@ -83,7 +77,6 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Turn a published version's file into a draft, by renaming the file or by setting its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

@@ -1,6 +1,4 @@
-"""Checks whether a caller is allowed to read everything that an attribute can contain. If not, a write must
-not reveal any of it, for example by merging changes or by leaving the file unchanged.
-"""
+"""Checks that keep a write from revealing values that its caller is not allowed to read."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,9 +10,7 @@ from server.schema.model import Attribute, Schema, Type
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a caller is allowed to read: whether private values (`private`), and whether all versions that a
-    write changes (`versions`).
-    """
+    """A caller's permission to read private values, and to read all versions that a write changes."""
 
     actor: Actor
     schema: Schema

@@ -1,6 +1,4 @@
-"""Merging of a requested change with changes that were made after the client read the document (see
-`documents.three_way_merge`).
-"""
+"""Merging of a change with changes that were made after the client read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -32,7 +30,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions of the document that earlier GET requests for this address could have returned."""
+    # These are the versions that earlier GET requests for this address could have returned.
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
@@ -49,11 +47,8 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Rebase `change`, which is based on the version `earlier`, onto the versions in `now`. By default, these
-    are the versions that the write replaces.
-
-    Raises OverlapError if the change conflicts with changes made since `earlier`, and ValidationError if it
-    has faults.
+    """Rebase `change` from the version `earlier` onto `now` (by default, the versions to be replaced).
+    Raises OverlapError if the changes conflict, or ValidationError if `change` has faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -101,11 +96,7 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the conflicting attributes. Each of them has its values in `versions` if the caller is allowed
-    to see them.
-
-    If the values are too large for the response, all of them are omitted.
-    """
+    # Each conflict has the values that the caller is allowed to see, unless they are too large.
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:
         paths.setdefault(str(conflict.path[0]), []).append([str(part) for part in conflict.path])

@@ -24,8 +24,7 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A target to connect, and the position at which to place it: "start", "end", "before" or "after".
-
+    """A target to connect, and its position: "start", "end", "before" or "after".
     The positions "before" and "after" refer to the target `other`.
     """
 
@@ -36,10 +35,9 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The change that a request makes to a relation. `set` takes precedence over the other operations.
+    """A change to a relation. `set` takes precedence over the other operations.
 
-    - `kept`: content types that the caller is not allowed to see. Existing targets of these types stay in the
-      relation.
+    - `kept`: hidden content types, whose existing targets stay in the relation.
     - `strict`: whether placing a target next to a missing target is an error.
     """
 
@@ -51,8 +49,7 @@ class Links:
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the relation's targets after applying this change to the `current` targets.
-
-        Raises ValidationError if the change is strict and places a target next to a missing one.
+        Raises ValidationError if the change is strict and places a target next to a missing target.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -81,11 +78,8 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return a document's stored targets after this change to the derived side of the relation, in the
-        same document.
-
-        The document's own entry, `target`, is added if the change connects the document to itself, and
-        removed if the change disconnects it.
+        """Return the stored targets after a change to the derived side of a document's relation to itself.
+        `target` is the document's own entry, which the change can add or remove.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -101,10 +95,7 @@ class Links:
 
 
 class _Sequence:
-    """Doubly linked list of distinct targets, which moves a target in constant time.
-
-    None marks the beginning and the end.
-    """
+    """Doubly linked list of distinct targets, with None at both ends. Targets are moved in constant time."""
 
     def __init__(self, targets: Iterable[Target]) -> None:
         ring = [None, *dict.fromkeys(targets)]
@@ -132,10 +123,8 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target], *, strict: bool) -> Iterator[Connect]:
-    """Yield `connects` in an order in which the neighbour of each target is placed before the target itself.
-
-    A missing neighbour is an error if `strict` is set. Otherwise, the target is placed at the end.
-    """
+    # Each target's neighbour comes earlier than the target. A missing neighbour is an error if `strict` is
+    # set. Otherwise, the target is placed at the end.
     placed_targets, ready = set(targets), list[int]()
     # by target: the indexes of the `connects` that must be placed after it
     waiting: dict[Target, list[int]] = {}
@@ -170,9 +159,7 @@ def _with_waiting(
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for the targets in `waiting`, whose positions form a cycle or refer to a missing
-    target.
-    """
+    # The positions form a cycle or refer to a missing target.
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -191,9 +178,8 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse the value of a relation in a request body (spec.md 4.3.3).
-
-    `resolve` looks up each target. Raises ValidationError if an operation or a target is invalid.
+    """Parse a relation's value in a request body (spec.md 4.3.3). `resolve` looks up each target.
+    Raises ValidationError if an operation or a target is invalid.
     """
     if value is None:
         return Links(set=())
@@ -216,9 +202,8 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value into one part for each locale, which contains the targets in that locale.
-
-    A target's locale is given by its `locale` or its numeric `id`, and is `default` otherwise.
+    """Split a relation's value by the locale of the targets.
+    The locale is taken from a target's `locale` or numeric `id`, and is `default` otherwise.
     """
     uid = attribute.target or ""
 
@@ -259,8 +244,7 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
     """Yield the targets in the value of a morph relation.
-
-    In a to-many relation, a value that should be a list but isn't one is yielded as None.
+    In a to-many relation, a value that is not a list is yielded as None.
     """
     if value is True:
         return  # Such a value is rejected when the relation is validated.

@@ -1,4 +1,4 @@
-"""Write requests as plain data, without references to HTTP or to the site's state."""
+"""Write requests as plain data, independent of HTTP and of the site's state."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +15,8 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The document version that a request writes. `document_id` is None for a new document, and can be None
-    for a single type.
+    """Document version that a request writes. `document_id` can be None for new documents and single
+    types.
     """
 
     type: Type
@@ -42,11 +42,11 @@ class WriteRequest:
     """A request to change one version of a document.
 
     - `merge`: whether to merge the request with later changes if `If-Match` does not match.
-    - `show`: renders conflicting attributes, but only those that the actor is allowed to see.
+    - `show`: returns the conflicting attributes that the actor is allowed to see.
     - `actor`: the caller, whose permission to write has already been checked.
     - `drafts_only`: whether the actor is only allowed to change drafts.
     - `users`: the users to which relations can refer.
-    - `locales`: the locales in which to delete or unpublish the document, or to discard its draft.
+    - `locales`: the locales in which to delete, unpublish or discard.
     """
 
     address: Address
@@ -63,8 +63,7 @@ class WriteRequest:
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
     """Writes that either all succeed or all fail.
-
-    Each operation consists of a function in `server.write.prepare` and the request to pass to it.
+    Each operation is a pair: a function in `server.write.prepare`, and the request to pass to it.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -15,10 +15,8 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write those values in `changed` that all locales share to the document's files for other locales.
-
-    If they include an attribute in `guesses`, the files are written even if nothing changes, so that authors
-    can't use the write to confirm a guess.
+    """Write the changed values that all locales share to the document's files for other locales.
+    For attributes in `guesses`, unchanged files are written too, so that authors can't confirm a guess.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

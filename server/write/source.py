@@ -1,4 +1,4 @@
-"""Reading and replacing the text of a document's file, with masked passwords."""
+"""Reading and replacement of a document's source text, with masked passwords."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,10 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The text of a file, with its passwords masked.
-
-    `passwords` contains the original passwords, in the order of their masks.
-    """
+    """Text of a file with masked passwords. `passwords` contains the original passwords in order."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -63,9 +60,7 @@ def mask_of(number: int) -> Plain:
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Return a file's text with its passwords masked. Passwords that are also in `earlier` get the masks that
-    they had in the earlier text.
-
+    """Return a file's text with masked passwords. Passwords in `earlier` keep the masks of the earlier text.
     Raises ConflictError if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
@@ -94,7 +89,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return whether documents of a content type can contain passwords, directly or in components."""
+    """Return whether documents of a content type, or their components, can contain passwords."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -109,10 +104,8 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the values of the attributes that contain passwords, by name, with each password replaced by
-    `mask(password)`.
-
-    If `mask` returns REMOVE for a password in a component, that password is removed from the component.
+    """Return the attributes that contain passwords, with each password replaced by `mask(password)`.
+    If `mask` returns REMOVE for a password in a component, the password is removed.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -154,9 +147,7 @@ def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse `keys_text`, the keys that a client has edited, in the format of the file at `path`. Raises
-    SyntaxProblem.
-    """
+    """Parse `keys_text`, which a client edited, in the format of the file at `path`. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -178,10 +169,9 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A request to replace a file's whole text (`text`), or only the keys that the content type does not
-    define (`other_keys`).
-
-    `if_match` identifies the version of the text that the client edited.
+    """Request to replace a file's text, or only the keys that the content type does not define
+    (`other_keys`).
+    `if_match` identifies the text that the client edited.
     """
 
     address: Address
@@ -192,10 +182,9 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of the file that contains a document version. Return the document's id.
-
-    Raises NotFoundError, ConflictError, ForbiddenError, PreconditionError if `if_match` doesn't match, and
-    ValidationError if the new text is invalid.
+    """Replace the text of a document's file, and return the document's id.
+    Raises ValidationError if the text is invalid, PreconditionError if `if_match` does not match,
+    NotFoundError, ConflictError or ForbiddenError.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -242,9 +231,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager that converts a syntax error in a file's new text to a ValidationError with the line
-    number.
-    """
+    # Converts a syntax error in the new text to a ValidationError.
     try:
         yield
     except SyntaxProblem as error:
@@ -289,10 +276,7 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 
 
 def _read(context: Context, document: Document, text: str) -> Document:
-    """Parse the new text of a document's file.
-
-    Raises ValidationError if the text is invalid, or if it would change the document's id, locale or status.
-    """
+    # Raises ValidationError if the text is invalid or changes the document's id, locale or status.
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
@@ -313,11 +297,8 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the attributes that the new text changes, or all attributes if it is published. Raises
-    ValidationError.
-
-    Changed values that all locales share are also written to the files for other locales.
-    """
+    # All attributes of a published version are validated. Values that all locales share are also written to
+    # the files for other locales. Raises ValidationError.
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}
     whole = address.type.draft_publish and not address.draft

@@ -1,4 +1,4 @@
-"""Undoes a write by restoring the old contents of its files, unless they have been changed again since."""
+"""Undo of a write: restores the write's files, unless the files have been changed again."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,8 +27,7 @@ Text = str | None  # a file's text, or None if there is no file
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
     """A document that an undo affects.
-
-    `now` and `then` contain the locale and status of each version that exists before and after the undo.
+    `now` and `then` contain the locale and status of each version before and after the undo.
     """
 
     type: Type
@@ -42,7 +41,7 @@ class Restoration:
     """A request to undo a write.
 
     - `permit`: raises ForbiddenError if the actor is not allowed to change the documents.
-    - `may_see`: returns whether the actor is allowed to see a file, so that error messages can name it.
+    - `may_see`: returns whether the actor is allowed to see a file.
     """
 
     kept: KeptWrite
@@ -51,11 +50,8 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the old contents of the files that a write changed. Return their paths, or () if they were
-    already restored.
-
-    Raises ForbiddenError, and ConflictError if a file has been changed again or its old content conflicts
-    with later writes.
+    """Restore the old contents of a write's files. Return the paths, or () if nothing had to be restored.
+    Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -78,9 +74,7 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo affects. `texts` contains, for each file, its path, the old text to
-    restore, and the current text.
-    """
+    """Return the documents that an undo affects. Each item of `texts` is (path, old text, current text)."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()
@@ -128,7 +122,6 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    """Raise ConflictError if a restored id or unique value now belongs to a different document."""
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

@@ -1,5 +1,5 @@
-"""Validation: parses a request body into a change, and collects the faults in it. In drafts, only the types
-and upper limits of values are checked.
+"""Validation of request bodies, which are parsed into changes.
+In drafts, only the types and upper limits of values are checked.
 """
 
 import math
@@ -47,10 +47,10 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed request body: new values of attributes, and changes to relations.
+    """Parsed request body: new attribute values, and changes to relations.
 
     - `by_locale`: changes to relations that are stored in other documents' files, by locale.
-    - `faults`: errors in the body. In `values`, an empty value replaces each invalid one.
+    - `faults`: errors in the body. Invalid values are empty in `values`.
     - `body`: the original body, from which errors quote values.
     """
 
@@ -74,11 +74,10 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for request bodies. Treats relation targets that are hidden from the caller as missing.
+    """Parser for request bodies. Relation targets that are hidden from the caller count as missing.
 
     - `locales`: the site's locales, beginning with the default.
-    - `may_find`: returns whether the caller is allowed to find documents of a content type, and to relate to
-      them.
+    - `may_find`: returns whether the caller is allowed to find documents of a content type.
     - `may_read_drafts`: returns whether the caller is allowed to see a content type's drafts.
     - `reads_version`: whether the caller is allowed to read the current version.
     - `reads_private`: whether the caller is allowed to read private values.
@@ -103,9 +102,7 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse a request body into a change. `current` contains the document's current values, or is None if
-        the document version is new.
-
+        """Parse a request body into a change. `current` is None for a new document version.
         Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
@@ -156,7 +153,6 @@ class Validator:
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError if the body or a component in it contains an unknown key."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -172,7 +168,6 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError if a target in `tree`, the value of a relation, contains an unknown key."""
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
@@ -188,9 +183,7 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for a relation to a content type for which the caller has no `find`
-        permission.
-        """
+        # Raises ValidationError if the caller lacks the `find` permission for a relation's target type.
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
             if attribute is None:
@@ -247,9 +240,7 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """Parse the new value of an attribute. `current` is its current value, or _NO_VALUE if the document
-        version is new.
-        """
+        # `current` is _NO_VALUE for a new document version.
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
@@ -295,9 +286,7 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component. If `tree` has the `id` of a component in `held`, the result is a changed
-        version of that component.
-        """
+        # If the `id` is in `held`, the result is a changed version of that component.
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
             # The item is replaced rather than skipped, so that the paths of other faults stay correct.
@@ -325,11 +314,7 @@ class Validator:
     def _find_component(
         self, type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held
     ) -> Component | None:
-        """Return the component in `held` whose id is the `id` in `tree`, or None if it is new.
-
-        Raises ApplicationError if the id is unknown, unless the caller is not allowed to read the current
-        version: an error would reveal the ids.
-        """
+        # Returns None for a new component. Raises ApplicationError if the id is unknown.
         number = tree.get("id")
         if number is None or held is None or self.in_private:
             return None
@@ -390,9 +375,6 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId of the document with the numeric id `number`, or None if there is no such
-        document.
-        """
         table = self._table(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
@@ -436,9 +418,6 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value. Strapi's wording is used where it says what value is
-    expected.
-    """
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -450,9 +429,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return `tree`, the invalid value of an integer attribute, as a number. Return None if it is not a
-    finite number.
-    """
+    # Returns None if the value is not a finite number.
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -480,9 +457,8 @@ def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return `faults`, followed by a fault for each value that violates an option of its attribute.
-
-    Options are checked only for attributes that `only` accepts. In a draft, only upper limits are checked.
+    """Return `faults`, followed by a fault for each value that violates its attribute's options.
+    `only` selects the attributes to check. In a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))

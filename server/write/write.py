@@ -1,4 +1,4 @@
-"""Writer: turns a change to a document into new contents for all affected files, in a changeset."""
+"""Writer, which turns a change to a document into new contents for all affected files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,9 +30,7 @@ _QUOTED = (str, int, float, Decimal)
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, preferably one in the given locale, or None if there is no
-    document.
-    """
+    """Return the id of a single type's document, or None. The given locale is searched first."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -44,8 +42,8 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Writer of one change to one document.
 
-    - `blind`: whether the author is not allowed to read drafts. If so, the draft's values are not published.
-    - `reading`: what the author is allowed to read, or None if that is everything.
+    - `blind`: whether the author is not allowed to read drafts. If so, drafts are not published.
+    - `reading`: what the author is allowed to read, or None for everything.
     """
 
     context: Context
@@ -95,10 +93,8 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document, creating the version if the document exists only in other locales.
-        Return the document's id.
-
-        Raises NotFoundError if the document doesn't exist in any locale.
+        """Change a version of a document, adding the locale if necessary. Return the document's id.
+        Raises NotFoundError if the document does not exist in any locale.
         """
         document_id = address.document_id or ""
         merge = self._merge(address)
@@ -153,10 +149,7 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return a document's values after applying `change` to the values `old`.
-
-        Derived relations are left out, because they are stored in other files.
-        """
+        """Return the values `old` after applying `change`, without derived relations."""
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]
@@ -177,10 +170,8 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check the values of attributes that `only` accepts against the options in the schema, including
-        uniqueness.
-
-        Raises a ValidationError that lists all faults, including those in the request body.
+        """Check attribute values against the schema, including uniqueness. `only` selects attributes by name.
+        Raises a ValidationError that also lists the faults in the request body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -204,10 +195,7 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """Create a version of an existing document in a locale in which it has none.
-
-        Values that all locales share are copied from another locale.
-        """
+        # Values that all locales share are copied.
         other = self._other_locale(address, document_id)
         if other is None:
             raise NotFoundError()
@@ -231,9 +219,7 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return a version in another locale from which to copy shared values, preferably one with the same
-        status, or None.
-        """
+        # A version with the same status is preferred.
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -245,7 +231,7 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Update the other documents' files that are affected by changes to this document's relations."""
+        # Updates other documents' files.
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]

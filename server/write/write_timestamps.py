@@ -88,8 +88,7 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
     """Return the text `after` with its updatedAt and publishedAt set to `now`.
-
-    A timestamp that the client has changed, compared with the text `before`, is kept.
+    A timestamp that the client has changed since `before` is kept.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

@@ -10,15 +10,13 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """A rate limit such as `100 per minute`, applied to each IPv4 address or IPv6 /64 network."""
+    """Rate limit such as `100 per minute` for each IPv4 address or IPv6 /64 network."""
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Return whether the client is within the rate limit, and the rate limit headers for
-        the response.
-        """
+        """Count a request. Return whether the rate limit allows the request, and the rate limit headers."""
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

@@ -1,7 +1,6 @@
-"""Rate limits that multiple machines share through a store, such as Redis.
+"""Rate limits that multiple machines share through a store such as Redis.
 
-Requests never wait for the store: each machine counts in memory, and one of its processes exchanges counts
-with the store twice a second.
+Requests never wait for the store: a background job exchanges counts with the store twice a second.
 """
 
 import logging
@@ -31,14 +30,11 @@ BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Return whether multiple machines share a rate limit through a store."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the store is Redis, but the Python package for Redis is missing, or the store's URL
-    is missing or invalid.
-    """
+    """Raise SetupError if the settings require Redis, but its Python package or a valid URL is missing."""
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -72,9 +68,7 @@ class ShareCounts(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts, and return the seconds until the next run. Raises JobFailedError if the store is
-        unavailable.
-        """
+        """Return the seconds until the next run. Raises JobFailedError if the store is unavailable."""
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
@@ -103,9 +97,7 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of clients with at least `least` unsent requests to the store, and update `table` with
-    the totals that the store returns.
-    """
+    """Send each client's count to the store once it reaches `least`, and update `table` with the totals."""
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:

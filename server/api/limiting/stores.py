@@ -30,19 +30,17 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface to a store. Its methods raise the database driver's exceptions."""
+    """Request counts that all machines share. Methods raise the database driver's exceptions."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add `counts` to the store. Return each client's total in its current window, which lasts `window_s`
-        seconds.
-        """
+        """Add the counts, and return each client's total in its current window of `window_s` seconds."""
 
     def close(self) -> None:
-        """Close the connection. `add` opens a new connection when it is called again."""
+        """Close the connection. The next call to `add` opens a new connection."""
 
 
 class PostgresStore:
-    """A store that uses a table in the accounts database."""
+    """Store that uses a table in the accounts database."""
 
     def __init__(self, postgres: Any, url: str) -> None:
         self._postgres, self._url = postgres, url
@@ -50,9 +48,6 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add `counts` to the table, and return each client's total in its current window. Raises
-        psycopg.Error.
-        """
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -70,7 +65,7 @@ class PostgresStore:
 
 
 class RedisStore:
-    """A store on a Redis or Valkey server. Sites that share the server need different prefixes."""
+    """Store on a Redis or Valkey server. Sites that share the server need different prefixes."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
@@ -79,9 +74,6 @@ class RedisStore:
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add `counts` to Redis, and return each client's total in its current window. Raises
-        redis.RedisError.
-        """
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"

@@ -1,7 +1,6 @@
-"""Table of request counts by client, in memory that all workers share.
+"""Request counts for each client, in memory that all workers share.
 
-The table has a fixed size. If all slots that a new client could use are taken, the new client takes the slot
-of a client whose time window has ended or, if there is none, the slot of the client with the fewest requests.
+The table has a fixed size: a new client can evict an expired client, or the one with the fewest requests.
 """
 
 import mmap
@@ -19,7 +18,7 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """A client's id, and the number of its requests that have not been sent to the store yet."""
+    """Number of a client's requests that have not been sent to the store."""
 
     id: bytes
     count: int
@@ -39,9 +38,7 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Add `amount` to a client's request count. Return the client's count in the current window, and the
-        end of the window as a Unix time.
-        """
+        """Return the client's count in its current window, and the end of the window as a Unix time."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -69,9 +66,7 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Record that the store has counted the requests in `sent`. `total` is the client's total in the
-        store, and `left_s` is the number of seconds until the client's window ends.
-        """
+        """Record the store's total, which includes `sent`. The client's window ends in `left_s` seconds."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -96,5 +91,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """Hash a client's address or network to an id that is the same on all machines."""
+    """Hash a client's address or network. The result is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

@@ -41,14 +41,12 @@ class Condition:
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the server has been behind the git remote, or 0 if it is not behind."""
+        """Return how many seconds the server has been behind the git remote, or 0 if it is up to date."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. If `all_of_it` is set, include branches, failure reasons and
-        file paths.
-        """
+        """Return the JSON for `/_health/ready`. `all_of_it` adds branches, failure reasons and file paths."""
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -62,7 +60,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the condition of a site's server. This function might have to wait for a database server."""
+    """Return the server's condition. Might have to wait for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -114,9 +112,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the number of documents for each content type, locale and status, as (type, locale, status,
-    number).
-    """
+    """Yield the number of document versions as (type, locale, status, number)."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -127,7 +123,7 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """Count the problems in a site's files by severity. Broken relations are not included."""
+    """Count the problems in files and settings by severity, except broken relations."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

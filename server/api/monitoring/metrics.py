@@ -1,4 +1,4 @@
-"""Metrics for Prometheus at /metrics: request counts from all workers, and the server's condition."""
+"""Prometheus metrics: request counts from all workers, and the server's condition."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collects a server's metrics for the Prometheus client library."""
+    """Collector of a server's metrics for Prometheus."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition

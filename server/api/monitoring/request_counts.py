@@ -1,7 +1,6 @@
-"""Counts of requests and histograms of their durations, in memory that all workers share.
+"""Counts and durations of requests, in memory that all workers share.
 
-Each worker writes to its own slot. A worker that replaces an ended worker continues to use that worker's
-slot.
+Each worker writes to its own slot. A replacement worker takes over the slot of its predecessor.
 """
 
 import mmap
@@ -43,9 +42,7 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations of the requests to a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum in
-    seconds.
-    """
+    """Request durations of a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum."""
 
     route: str
     counts: tuple[int, ...]
@@ -53,9 +50,7 @@ class Durations:
 
 
 class RequestCounts:
-    """Requests and their durations, counted by all workers. Create it before forking, and call `enter` in
-    each worker.
-    """
+    """Request counts and durations of all workers. Create before forking, and call `enter` in each worker."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -71,7 +66,7 @@ class RequestCounts:
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response. `seconds` is None for event streams, whose durations are not recorded."""
+        """Count a response. `seconds` is None for event streams."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -86,9 +81,7 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield the number of responses for each route, method and status, as (route, method, status,
-        number). Status 0 stands for all statuses that are not in STATUSES.
-        """
+        """Yield counts as (route, method, status, count). Status 0 stands for any status not in STATUSES."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -97,7 +90,6 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations for each route that has been requested."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -105,7 +97,7 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield each running worker's process id, and the size of its response caches in bytes."""
+        """Yield the process id and the response cache size in bytes for each running worker."""
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -125,9 +117,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counts the requests of a process, and optionally logs them. `kept` returns the size of the process's
-    caches in bytes.
-    """
+    """Counts a process's requests, and optionally logs them. `kept` returns the caches' size in bytes."""
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, kept, log
@@ -139,7 +129,7 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread is now handling a request. Return additional headers for the response."""
+        """Record that this thread handles the request. Return additional response headers."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
@@ -163,7 +153,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The parts of a server that are monitored. `notices` must be started in each process."""
+    """Monitored parts of a server. Start `notices` in each process."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

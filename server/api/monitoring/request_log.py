@@ -1,4 +1,4 @@
-"""The server's log with one JSON object per line (`bifolio serve --log json`)."""
+"""JSON log of the server, with one object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -39,9 +39,7 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write a JSON object as one line to standard output, in a single system call so that lines of different
-    processes never get mixed up.
-    """
+    """Write a line of JSON to standard output. Lines from different processes never mix."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if the program that reads the log has exited.
@@ -49,19 +47,17 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return `asked`, the id in the request's X-Request-Id header, if it is valid. Otherwise, return a new
-    id.
-    """
+    """Return `asked` if it is a valid X-Request-Id header, otherwise a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that this thread is handling. After the request, set it to ""."""
+    """Set this thread's current request id, which is "" between requests."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is the value of `time.perf_counter()` when the request arrived."""
+    """Log a completed request. `began` is a `time.perf_counter()` value."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -107,9 +103,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Writes the messages of `bifolio serve` as JSON. `quiet` suppresses the same messages as in
-    `Terminal`.
-    """
+    """Writes the messages of `bifolio serve` as JSON. `quiet` has the same effect as in `Terminal`."""
 
     quiet: bool = False
 
@@ -130,7 +124,6 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Log changed files, new problems and fixed problems."""
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:

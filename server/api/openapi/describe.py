@@ -26,9 +26,7 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the OpenAPI description of an operation for a caller, or None if the operation is hidden or the
-    caller is not allowed to use it.
-    """
+    """Return the OpenAPI description of an operation, or None if the operation is hidden from the caller."""
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
@@ -65,9 +63,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return the audience, with `drafts_only` set if the caller is allowed to use the operation only on
-    drafts.
-    """
+    """Return the audience, with `drafts_only` set if the caller has permission only for drafts."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -76,7 +72,7 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the `operationId`, which ends with the name of the content type, as in `createArticle`."""
+    """Return an operation id that ends with the content type's name, such as `createArticle`."""
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
@@ -106,9 +102,6 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Describe the response to a write: its result or, after a dry run, the list of files that would
-    change.
-    """
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)

@@ -1,6 +1,4 @@
-"""The OpenAPI document for one site and one caller. It contains only operations that the caller is allowed to
-use.
-"""
+"""OpenAPI document for one caller, with the operations that the caller is allowed to use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -37,9 +35,7 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the OpenAPI document for a site and a caller, as JSON. The same input always yields the same
-    bytes.
-    """
+    """Return the OpenAPI document for a caller as JSON. The output is deterministic."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
@@ -66,7 +62,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add to `paths` those operations of an area that the caller is allowed to use."""
+    """Add the area's operations that the caller is allowed to use."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -80,9 +76,7 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to undefined parameters, such as a reference to `populate` for a type without
-    relations.
-    """
+    """Remove references to undefined parameters, such as `populate` for a type without relations."""
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
         for made in methods.values():
@@ -102,7 +96,6 @@ def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonS
 def _used_components(
     paths: Any, components: Mapping[str, Mapping[str, JsonSchema]]
 ) -> dict[str, dict[str, JsonSchema]]:
-    """Return the components that the paths refer to, directly or indirectly."""
     found: set[tuple[str, str]] = set()
     waiting: list[Any] = [paths]
     while waiting:

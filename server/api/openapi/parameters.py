@@ -36,7 +36,6 @@ _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maxim
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Describe a query parameter that takes a comma-separated list of at most `most` items."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
@@ -167,7 +166,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the names (such as `Article.fields`) and descriptions of parameters for a content type."""
+    """Yield the name, such as `Article.fields`, and description of each parameter for a content type."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -239,10 +238,9 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples for a content type: a `plain` and a `populated` document, and an `input` that creates a
-    document.
+    """Return example documents under the keys `plain`, `populated` and `input` (a request body).
 
-    Only documents that the public is allowed to read are used, even if the caller is allowed to read more.
+    Only documents that the public is allowed to read are used.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -306,7 +304,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example request body generated from the schema, or {} if no valid body can be generated."""
+    """Return an example request body under the key `input`, or {} if no valid body can be generated."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -316,9 +314,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with the values that `value_of` returns for scalar attributes. Invalid values are
-    omitted. Return None if a required attribute has no valid value.
-    """
+    """Return a request body with values from `value_of`, or None if a required value is not valid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -331,7 +327,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Adapt an attribute's value for a request body. A `uid` gets a suffix, because uids must be unique."""
+    """Return the value for a request body. A `uid` gets a suffix that makes it unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

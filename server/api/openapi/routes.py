@@ -1,4 +1,4 @@
-"""Handlers for the OpenAPI document at /openapi.json, and for the page at /docs that displays it."""
+"""Handlers for the OpenAPI document at /openapi.json, and the page at /docs that displays it."""
 
 from pathlib import Path
 

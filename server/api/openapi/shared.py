@@ -197,9 +197,7 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself: by the target's documentId, or by whether the
-    relation is empty.
-    """
+    """Return the schema for a filter on a relation's documentId, or on whether the relation is empty."""
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

@@ -31,9 +31,7 @@ def _with_statuses(meta: JsonSchema) -> JsonSchema:
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The JSON Schemas of a site's types for one caller. `names` maps each type's uid to the name of its
-    schema.
-    """
+    """JSON Schemas of a site's types for one caller. `names` maps each type's uid to a schema name."""
 
     types: Schema
     names: Mapping[str, str]
@@ -66,15 +64,15 @@ class TypeSchemas:
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the types that an attribute can refer to. For relations, types that the caller has no
-        permission to find are omitted.
+        """Return the attribute's target types, except relation targets that the caller has no permission to
+        find.
         """
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
-        """Return the attributes of a type that the caller is allowed to populate."""
+        """Return the attributes that the caller is allowed to populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
@@ -134,9 +132,7 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema for a document or component in a request body. If `whole` is set, required
-        attributes must be present.
-        """
+        """Return the schema of a request body. If `whole` is set, required attributes must be present."""
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
         found: JsonSchema = {"type": "object", "properties": properties, "additionalProperties": False}
@@ -192,7 +188,6 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """Return the schema for the parameter `filters`."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():

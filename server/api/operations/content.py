@@ -175,9 +175,7 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Return the content type and the document id ("" for lists) in the path of a content read, or None for
-    any other path.
-    """
+    """Return the content type and document id ("" for lists) in a content path, or None for other paths."""
     # As in WSGI, each character represents one byte.
     parts = path.split("/", 4)  # "", "api", the type, the id, and "" for a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None

@@ -28,9 +28,7 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to the parameters with these names. References to undefined parameters are removed
-    later.
-    """
+    """Return references to shared parameters. References to undefined parameters are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
@@ -43,9 +41,7 @@ def or_null(schema: JsonSchema) -> JsonSchema:
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object with exactly these properties. All are required, except those in
-    `optional`.
-    """
+    """Return the schema for an object with exactly these properties, all required except `optional`."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -63,9 +59,7 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Describe a response. If `tagged` is set, the response has an ETag header, except when it contains only
-    the ids of a draft.
-    """
+    """Return an OpenAPI response. `tagged` adds an ETag header."""
     found: JsonSchema = {"description": description}
     if tagged:
         found["headers"] = {"ETag": TAG}

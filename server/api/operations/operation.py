@@ -31,7 +31,7 @@ Commits = Literal["never", "maybe", "always"]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A heading in the OpenAPI document for a group of operations."""
+    """Heading for a group of operations in the OpenAPI document."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type in the OpenAPI document for one caller. `name` is the name of its JSON Schema."""
+    """Content type as one caller sees it in the OpenAPI document. `name` is the name of its JSON Schema."""
 
     type: Type
     name: str
@@ -49,9 +49,7 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller for whom the OpenAPI document is generated, and the content type that is described (`view`),
-    if any.
-    """
+    """Caller for whom the OpenAPI document is generated, and the described content type, if any."""
 
     actor: Actor
     public: Actor
@@ -69,17 +67,13 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Return whether the caller is allowed to request dry runs. They reveal file paths, so they require
-        `source.read`.
-        """
+        """Dry runs reveal file paths, so they require `source.read`."""
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The parts of an operation's OpenAPI description that can't be derived from other columns of the
-    table.
-    """
+    """Handwritten parts of an operation's OpenAPI description."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -90,19 +84,17 @@ class Docs:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An HTTP method on a path: one row of the table of operations.
+    """HTTP method on a path: one row of the table of operations.
 
-    - `path`: in OpenAPI's syntax; the name of a variable may be followed by a colon and a converter
-      (CONVERTERS)
-    - `permission`: the permission that is always required; handlers may require others, too
+    - `path`: in OpenAPI syntax; a variable can be followed by a colon and a converter (CONVERTERS)
+    - `permission`: the permission that is always required; handlers can require others, too
     - `docs`: the OpenAPI description, or the reason why there is none
     - `max_body`: the maximum size of a request body in bytes, or None for the upload limit; for callers
       without permission, the maximum is SMALL_BODY_BYTES
     - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
-    - `waits`: whether it might have to wait a long time for another process, so it runs in a separate thread
-      pool
+    - `waits`: whether it might wait a long time for another process, so it runs in a separate thread pool
     - `branch`, `dry_run`: whether it supports the query parameter `branch` or `dryRun`
-    - `slash`: whether the path may end with a slash
+    - `slash`: whether the path can end with a slash
     - `always_fails`: whether it always returns an error with advice, and is not listed in `Allow`
     - `kind`: the kind of content type that it applies to, or "" for both kinds
     """
@@ -136,20 +128,18 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix also
-    belong to the area.
+    """Group of operations under common path prefixes. Unknown paths under these prefixes belong to it, too.
 
     - `name`: for metrics
-    - `parts`: the path prefixes, each either a path's first segment, or `api/` and the second segment; a
-      hyphen at the end matches any continuation
+    - `parts`: the path prefixes: the first segment, or `api/` and the second; a final hyphen matches any
+      continuation
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit
     - `varies_by_commit`: whether responses depend on the served commit, and have the header `Bifolio-Commit`
     - `uses_current_settings`: whether responses for past commits depend on current settings, so they are
       never immutable
     - `ignores_served_commit`: whether it always uses the current state of the repository, even if the server
       serves a past commit
-    - `may_query_accounts`: whether requests without credentials might have to wait for the accounts database,
-      too
+    - `may_query_accounts`: whether even requests without credentials might wait for the accounts database
     - `writes_site`: whether writes change files, so a server that serves a past commit rejects writes
     """
 

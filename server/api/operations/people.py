@@ -80,9 +80,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Describe a request body that contains a form. `fields` maps each field to its minimum length. All
-    fields are required, and only registration rejects additional fields.
-    """
+    """Describe a form in a request body. `fields` maps each required field to its minimum length."""
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
@@ -95,9 +93,7 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Describe a request body that creates or changes a user. If `whole` is set, required fields must be
-    present.
-    """
+    """Describe a user in a request body. If `whole` is set, required fields must be present."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

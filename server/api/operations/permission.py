@@ -1,6 +1,6 @@
 """Permission checks for operations. Each check takes the actor, the schema and the content type in the path.
 
-These checks cover only the permission that is always required; handlers may check others.
+Handlers can check additional permissions.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """A check that the actor has permission for all given actions on a subject."""
+    """Permission check for all of the given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -35,7 +35,7 @@ def may(subject: str, *actions: str) -> May:
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """A check that the actor has permission for an action on the content type in the path.
+    """Permission check for an action on the content type in the path.
 
     If `drafts` is set, permission for the type's drafts is enough. If `needs_drafts` is set, types without
     drafts fail the check.
@@ -69,16 +69,14 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor has permission to find media files or the documents of at least one content
-    type.
-    """
+    """Return whether the actor has permission to find media files or documents of any content type."""
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return whether the actor is allowed to see presence for at least one content type."""
+    """Return whether the actor is allowed to see who edits documents of at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

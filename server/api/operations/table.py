@@ -67,7 +67,6 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area that a path belongs to."""
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -91,9 +90,7 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the HTTP methods that a path supports, in the order of the `Allow` header, or () if the path is
-    unknown.
-    """
+    """Return the path's HTTP methods in the order of the `Allow` header, or () if the path is unknown."""
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

@@ -9,8 +9,6 @@ from server.service.describe_access import describe_access
 
 
 def bind(handles: Handlers, past: PastStates) -> None:
-    """Register the handlers."""
-
     @handles("access")
     def access() -> Response:
         identities = identities_of(request)

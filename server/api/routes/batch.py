@@ -1,4 +1,4 @@
-"""Handler for POST /batch, which applies either all of the given writes or none of them (docs/batch.md)."""
+"""Handler for POST /batch, which applies either all of the given writes or none (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,7 +75,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Parse a request body into operations and a commit message. Raises ValidationError."""
+    """Return the operations and the commit message in a request body. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('The body of a batch must be an object that contains the list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -141,11 +141,7 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the content type and the document id for the path of an operation.
-
-    Raises ForbiddenError if the caller is not allowed to use the type, and ValidationError if the path does
-    not support the verb.
-    """
+    """Return the content type and document id in a path. Raises ForbiddenError and ValidationError."""
     schema = caller.state.schema
     found = content_at(path, schema)
     if found is None:
@@ -183,11 +179,7 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for the result of one operation in a batch, with the document as it is after the whole
-    batch.
-
-    `body` is None if the document was deleted or is too large for a response.
-    """
+    """Return the JSON for one result in a batch. `body` is null if the document is deleted or too large."""
     try:
         shown = written.render()
     except (LimitError, NotFoundError):

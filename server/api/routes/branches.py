@@ -1,4 +1,4 @@
-"""Handlers for `/branches`, which list, create, delete, compare and merge branches."""
+"""Handlers for `/branches`: list, create, delete, compare and merge branches."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -91,7 +91,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a request body into the name and the starting point of a new branch. Raises ValidationError."""
+    """Parse a request body into the new branch's name and starting point. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -104,9 +104,7 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a request body into the target branch ("" for the served branch), the commit message and the
-    resolution of conflicts. Raises ValidationError.
-    """
+    """Parse a request body into target branch ("" for the served branch), commit message and resolution."""
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):
@@ -126,7 +124,6 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return the JSON for a changed document. Raises LimitError if the response becomes too large."""
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

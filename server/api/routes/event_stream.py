@@ -26,10 +26,9 @@ def wants_stream(request: Request) -> bool:
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return an event stream that starts after the event in `Last-Event-ID`, after `since`, or with the next
-    event.
+    """Return an event stream that continues after `Last-Event-ID` or `since`, or starts with the next event.
 
-    Raises BusyError if too many streams are open, in total or for this client.
+    Raises BusyError if too many streams are open.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""

@@ -88,10 +88,9 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response to a request for `address`, a path with a query. `subjects` are
-    the types that a search can return.
+    """Return the cache tags of the response for `address`, a path with a query.
 
-    Raises ValidationError, and any error from reading the document.
+    Raises ValidationError if `address` is not a string, and any error from reading the document.
     """
     if not isinstance(address, str):
         raise ValidationError(

@@ -1,6 +1,6 @@
 """Handler for `POST /git/hook`, which git hosts such as GitHub call with a signed request after a push.
 
-A request only triggers a fetch from the configured remote, so even a forged request would do no harm.
+A request only triggers a fetch from the configured remote, so forged requests do no harm.
 """
 
 import hmac
@@ -27,18 +27,14 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header. Its value is a prefix followed by the HMAC-SHA-256 of the body in
-    hexadecimal or, if `plain` is set, by the secret itself.
-    """
+    """Signature header. Its value is a hexadecimal HMAC-SHA-256 of the body or, if `plain`, the secret."""
 
     header: str
     prefix: str = ""
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Return whether a header's value is correct for the secret and the body. The comparison takes
-        constant time.
-        """
+        """Return whether a header's value is correct. The comparison takes constant time."""
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
@@ -100,7 +96,7 @@ def _body() -> bytes:
 
 
 def _read(body: bytes) -> Any:
-    """Parse the body, which is JSON or a form with JSON in the field `payload`. Raises ValidationError."""
+    """Parse a body of JSON, or a form with JSON in the field `payload`. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -113,9 +109,7 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch and its commit ("" if unknown). Yield nothing if the request is not about a
-    push.
-    """
+    """Yield the name and commit of each pushed branch. The commit is "" if it is unknown."""
     if not isinstance(told, dict):
         return
     ref = told.get("ref")

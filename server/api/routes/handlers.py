@@ -17,11 +17,7 @@ class Handlers:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a handler for operations. Raises KeyError if an operation id is
-        unknown.
-
-        The variables in the operation's path are passed to the handler as arguments.
-        """
+        """Return a decorator that registers a handler for operations. Raises KeyError if an id is unknown."""
 
         def bind(handler: Handler) -> Handler:
             self._by_id |= {BY_ID[id_].id: handler for id_ in ids}

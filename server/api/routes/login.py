@@ -1,4 +1,4 @@
-"""Sign-in: password checks, login responses, and the cookie that contains the refresh token."""
+"""Sign-in: password checks, login responses, and the refresh token's cookie."""
 
 import re
 from collections.abc import Mapping
@@ -46,10 +46,10 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """Return the user whose identifier and password are in a request body.
+    """Check the identifier and password in a request body, and return the user.
 
-    Raises ValidationError if the identifier or the password is wrong, RateLimitError after too many attempts,
-    and ApplicationError if the user is blocked or unconfirmed.
+    Raises ValidationError if either is wrong, RateLimitError after too many attempts, and ApplicationError if
+    the user is blocked or unconfirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -67,18 +67,18 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return a login attempt for a user name or email address, whether or not such a user exists."""
+    """Return a login attempt for a user name or email address, even if no such user exists."""
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for a user or, if `user` is None, for the identifier."""
+    """Return a login attempt for the user, or for the identifier if `user` is None."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count a login attempt, and return the keys under which it was counted. Raises RateLimitError."""
+    """Count a login attempt. Raises RateLimitError after too many attempts."""
     taken = attempts.take(attempt)
     if taken is None:
         raise RateLimitError(max(1, ceil(attempts.wait_s(attempt))))
@@ -86,7 +86,7 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a request body, truncated if it is too long, or "" if there is none."""
+    """Return the `deviceId` in a request body, truncated to MAX_DEVICE_CHARS, or "" if it is missing."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
@@ -100,7 +100,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Begin a session, and return the response with its token. `body` may contain a `deviceId`."""
+    """Begin a session, and return the login response. `body` can contain a `deviceId`."""
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -112,7 +112,7 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return a response with an access token, and with a refresh token in the body or in a cookie."""
+    """Return a response with an access token and a refresh token (in the body or a cookie)."""
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -129,15 +129,13 @@ def forget_cookie(request: Request, response: Response) -> None:
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Return whether the refresh token must be sent in a cookie, not in the body."""
+    """Return whether the refresh token belongs in a cookie instead of the body."""
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
 
 
 def read_sign_in(request: Request) -> object:
-    """Parse the body of a sign-in request. If `auth.cookie` is set, the body must be JSON. Raises
-    ValidationError.
-    """
+    """Parse a sign-in request. Raises ValidationError for forms if `auth.cookie` is set."""
     # Otherwise, a form on any website could sign a visitor in to someone else's account.
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")
@@ -152,7 +150,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for a device from its User-Agent header, such as "Firefox on Linux", or None."""
+    """Return a device name such as "Firefox on Linux", or None if the User-Agent header is unknown."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

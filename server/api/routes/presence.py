@@ -1,5 +1,6 @@
-"""Handlers for `/presence`, which shows who is viewing or editing a document. Presence is kept only in
-memory.
+"""Handlers for `/presence`, which shows who is viewing or editing a document.
+
+Presence is kept only in memory.
 """
 
 import re
@@ -82,9 +83,7 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the content type and the document id in a query. Each is "" if the query does not restrict it.
-    Raises ValidationError.
-    """
+    """Return the content type and document id to filter by, each "" if absent. Raises ValidationError."""
     for key in asked:
         if key not in PARAMETERS:
             raise ValidationError(f'Unknown parameter "{key[:_MAX_QUOTED_CHARS]}"')
@@ -99,8 +98,9 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a request body into content type, document id, locale and field. Raises ValidationError and
-    NotFoundError.
+    """Parse a request body into content type, document id, locale and field.
+
+    Raises ValidationError and NotFoundError.
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(

@@ -78,7 +78,6 @@ def _fix_json(change: Change) -> dict[str, str | None]:
 
 
 def _read_fixes(body: Any) -> list[Change]:
-    """Parse a request body into the fixes to apply. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError(
@@ -90,7 +89,6 @@ def _read_fixes(body: Any) -> list[Change]:
 
 
 def _read_fix(given: Any, i: int) -> Change:
-    """Parse a fix as returned by `GET /problems`. Raises ValidationError."""
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
@@ -101,7 +99,7 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Return whether a value in a fix is null. Only `before` can be omitted."""
+    """Return whether a value in a fix is null. An omitted `before` counts as null."""
     if not isinstance(given, dict) or given.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in given)

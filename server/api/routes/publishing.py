@@ -28,9 +28,7 @@ def bind(handles: Handlers, redirects: Redirects) -> None:
     cache: StateCache[str, Texts] = StateCache(MAX_CACHE_BYTES, _size)
 
     def cached(key: str, make: Callable[[PublicSite], Texts]) -> Texts:
-        """Return feeds or sitemaps from the cache, or generate them. Only one request at a time can generate
-        them, so that such requests can't overload the server.
-        """
+        """Return cached feeds or sitemaps, or generate them. Only one request can generate them at a time."""
         state = state_of(request)
         texts = cache.of(state).get(key)
         if texts is None:

@@ -64,9 +64,7 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was created and last changed. Without a settings file, return the time of
-    the site's first commit or, if there are no commits, of server startup.
-    """
+    """Return when the settings file was created and changed (the first commit's time if there is no file)."""
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

@@ -25,7 +25,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the user id and session id of the request's access token. Raises UnauthorizedError."""
+        """Return the user id and session id in the access token. Raises UnauthorizedError."""
         permit(action)
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         claims = identities.sessions.read_access(token.strip()) if scheme.lower() == "bearer" else None

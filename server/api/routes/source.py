@@ -86,7 +86,6 @@ def _require_known(names: Iterable[str]) -> None:
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:
-    """Parse a request body and `If-Match` into the file's new text. Raises ValidationError."""
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(

@@ -90,7 +90,7 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries that match the documents: a filter, and a populated relation."""
+    """Return example queries that match the documents: up to one filter and one populated relation."""
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )
@@ -121,7 +121,7 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return an example of a word to search for, or "" if all words are short."""
+    """Return a word to search for, or "" if all words are short."""
     texts = (
         _value(type_, document, a)
         for document in documents

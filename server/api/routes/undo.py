@@ -11,8 +11,6 @@ from server.service.write import Writes
 
 
 def bind(handles: Handlers, writes: Writes) -> None:
-    """Register the handler."""
-
     @handles("undoWrite")
     def undo(key: str) -> Response:
         caller, again = caller_of(request), prefers(request, UNDO)

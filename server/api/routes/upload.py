@@ -51,7 +51,6 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
-        """Return the caller and the parsed query for files. Raises ForbiddenError and ValidationError."""
         require_permission(request, "upload", action)
         caller = caller_of(request)
         return caller, read_file_query(caller, parameters(request), paged=paged)
@@ -124,7 +123,6 @@ def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Inc
 
 
 def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.FileChange:
-    """Parse a form into a change to the file with the id `key`. Raises ValidationError."""
     if len(files) > 1:
         raise ValidationError("Cannot replace a file with multiple ones")
     info = read_info(form.getlist("fileInfo"), 1)[0]
@@ -147,10 +145,9 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the form in the request, save its files in `folder`, and yield the files and the
-    fields.
+    """Context manager that parses the form in the request, and saves its files in `folder`.
 
-    Files that are left in `folder` on exit are deleted. Raises StorageError.
+    Yields the files and the fields. Files that are left in `folder` are deleted on exit. Raises StorageError.
     """
     with ExitStack() as stack:
 

@@ -20,7 +20,6 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Register the handlers."""
 
     def reader(subject: str, action: str) -> Reader:
-        """Return a reader that the caller can use to read users. Raises ForbiddenError."""
         actor, state = require_permission(request, subject, action), state_of(request)
         type_, budget = state.schema.types[USER], budget_of(request)
         return Reader(state, type_, actor, users=identities.user_index, budget=budget)

@@ -1,7 +1,6 @@
-"""Helpers for handlers of writes: branches, dry runs, undo, commit messages and responses.
+"""Helpers for write handlers: branches, dry runs, undo, commit messages and responses.
 
-A dry run is requested by a query parameter, because servers are allowed to ignore a `Prefer` header (RFC
-7240), and would then carry out the write.
+Dry runs use a query parameter, because a server that ignores a `Prefer` header (RFC 7240) would write.
 """
 
 from collections.abc import Sequence
@@ -34,9 +33,9 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """Make the request use the state of the branch named by its parameter `branch`, if any.
+    """Switch the request to the branch in its parameter `branch`, if any.
 
-    Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
+    Raises ForbiddenError and ValidationError.
     """
     environ = request.environ
     if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
@@ -54,9 +53,7 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Validate the parameter `dryRun`. Raises ValidationError if its name is misspelled, its value is
-    invalid, or the operation does not support it.
-    """
+    """Raise ValidationError if the parameter `dryRun` is misspelled, invalid or not supported."""
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
@@ -80,9 +77,7 @@ def is_dry_run() -> bool:
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message in the header Bifolio-Message, or `otherwise` if there is none. Raises
-    ValidationError.
-    """
+    """Return the Bifolio-Message header, or `otherwise`. Raises ValidationError if the header is too long."""
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -90,7 +85,6 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the value of `data` in a request body, or None if there is none."""
     return body.get("data") if isinstance(body, dict) else None
 
 
@@ -98,7 +92,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of a single document, or to the dry run of such a write."""
+    """Return the response to a write of a single document, or to a dry run of the write."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -117,14 +111,14 @@ def answer_files(files: Sequence[FileChange]) -> Response:
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the `undo` object of a response, or {} if the write can't be undone."""
+    """Return the `undo` member of a JSON response, or {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add the id for undoing a write to a response's headers, if the write can be undone."""
+    """Add the undo id to a response's headers, if the write can be undone."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

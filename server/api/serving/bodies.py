@@ -1,4 +1,4 @@
-"""Receives request bodies, in memory or in files, with limits on their size and on the time they take."""
+"""Receives request bodies, in memory or in files, with limits on size and time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -24,16 +24,14 @@ BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
 class Exchange(Protocol):
-    """A request whose body has not been received yet."""
+    """Request whose body has not been received yet."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receives the bodies of a process's requests, on its event loop. `folder` creates the folder for large
-    bodies.
-    """
+    """Receives the bodies of a process's requests. `folder` creates the folder for large bodies."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -41,11 +39,10 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body of `length` bytes (None if chunked). Stop reading once it exceeds `most`
-        bytes.
+        """Receive a body of `length` bytes (None if chunked), and stop once it exceeds `most` bytes.
 
-        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if the bodies
-        being received exceed the total limit.
+        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
+        together exceed a limit.
         """
         body = Body(self)
         if length is not None and length > most:
@@ -62,7 +59,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Reserve part of the space that all bodies share. Raises BusyError if not enough is left."""
+        """Raises BusyError if not enough space is left."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -72,7 +69,7 @@ class Receiver:
 
 
 class Body:
-    """A request body in memory or in a file. Until it is closed, it uses space that all bodies share."""
+    """Request body in memory or in a file. Until it is closed, it uses space that all bodies share."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -81,9 +78,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part. Raises BusyError if the space is used up, and OSError if the part can't be written
-        to disk.
-        """
+        """Raises BusyError if the space is used up, and OSError if the disk can't be written to."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -114,7 +109,7 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body until it exceeds `most` bytes. Return an error if it can't be received or stored."""
+    """Receive a body until it exceeds `most` bytes. Return an error if this fails."""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

@@ -1,6 +1,4 @@
-"""A thread pool in which clients take turns, so that one client's requests don't delay other clients'
-requests.
-"""
+"""Thread pool in which one client's requests don't delay other clients' requests."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -17,9 +15,7 @@ _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a queue for each client. A single client can use at most
-    `threads - reserved` threads.
-    """
+    """Thread pool with a queue for each client. One client can use at most `threads - reserved` threads."""
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
@@ -29,9 +25,7 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # threads that each client uses
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Raises TurnError if MAX_QUEUED_CALLS of the client's calls are already
-        waiting.
-        """
+        """Queue a call for a client. Raises TurnError if the client's queue is full."""
         future: Future[Any] = Future()
         with self._lock:
             queue = self._queues.setdefault(client, deque())
@@ -42,7 +36,6 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """Wait for the calls that have started, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:

@@ -1,5 +1,4 @@
-"""Generations of workers. All workers of a generation are forked from one process, so that they share its
-memory.
+"""Generations of workers. The workers of a generation are forked from one process to share its memory.
 
 If a change affects all documents of a large site, a new process loads the site and forks the next generation.
 """
@@ -35,7 +34,7 @@ RETIRE = b"r"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, with pipes to and from the server's first process.
+    """Generation of workers, with pipes from and to the server's first process.
 
     Through `leash`, the first process retires the generation (by writing a byte) or ends it (by closing the
     pipe). `news` carries messages to the first process.
@@ -46,7 +45,7 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker is ready to handle requests. The previous generation is then retired."""
+        """Report that a worker is ready, so that the first process retires the previous generation."""
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
@@ -67,12 +66,12 @@ class _Process:
 
 
 class Generations:
-    """Runs `serve` in one process for each generation, until a signal ends all of them.
+    """Runs `serve` in a process for each generation, until a signal ends all generations.
 
     - `ended` is called when a retired generation has ended
     - `offer` lets another server take over the port
-    - `renew` renews the lease on the site's folder, and returns the seconds until it must be called again, or
-      None if that is not necessary
+    - `renew` renews the lease on the site's folder, and returns the seconds until the next renewal, or None
+      if no renewal is needed
     """
 
     def __init__(
@@ -95,9 +94,7 @@ class Generations:
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal or a takeover ends the server. Return the exit status, which is 0 unless the
-        first generation failed.
-        """
+        """Run until a signal or a takeover. Return the exit status: 0 unless the first generation failed."""
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
                 wait = min((s for s in (self._begin(), self._renew()) if s is not None), default=None)
@@ -113,9 +110,7 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due now. If it is due later, return the seconds to wait,
-        otherwise None.
-        """
+        """Fork the next generation if it is due. If it is due later, return the seconds to wait."""
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
@@ -190,9 +185,6 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation, because another server is taking over. Open requests are finished
-        first.
-        """
         self._leaving = True
         self._offer.end()
         if self._next:
@@ -227,7 +219,6 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        """Log that a generation has failed, and schedule another attempt."""
         if self._leaving:
             return
         self._failures += 1
@@ -239,9 +230,7 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations (again for each further signal), and SIGKILL after a timeout.
-        Return the exit status.
-        """
+        """Send SIGTERM to all generations, and SIGKILL after a timeout. Return the exit status."""
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S
         while self._processes() and (left := deadline - time.monotonic()) > 0:

@@ -54,7 +54,7 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return the part of the WSGI environ that is the same for all requests on a connection."""
+    """Return the WSGI environ keys that are the same for all requests on a connection."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -88,10 +88,10 @@ def bracketed(host: str) -> str:
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return the WSGI environ of a request, or None if its target is invalid.
+    """Return the WSGI environ of a request, or None if the target is invalid.
 
-    If the headers must be rejected, the error is stored under the key REFUSED. The keys of
-    `environ_of_connection` are not included.
+    The error for invalid headers is stored under the key REFUSED. The keys of `environ_of_connection` are not
+    included.
     """
     found = _split(target)
     if found is None:
@@ -124,7 +124,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The status line and the app's headers, encoded as bytes."""
+    """Status line and headers of a response, encoded as bytes."""
 
     lines: bytes
     has_length: bool
@@ -134,7 +134,7 @@ class EncodedHead(NamedTuple):
 # The cache saves 5 of the 45 µs that a repeated request takes.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Encode a status line and headers. Raises ValueError if a header contains a line break."""
+    """Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a response header contains a line break")
@@ -143,7 +143,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode the non-ASCII bytes in a request's target, because some clients send unencoded UTF-8."""
+    """Percent-encode non-ASCII bytes in a request's target, because some clients send raw UTF-8."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -175,7 +175,6 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """Return the error for headers that must be rejected, or None."""
     if unreadable:  # not ASCII
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
@@ -206,7 +205,7 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the index where the first `count` request heads end, or the data's length if there are fewer."""
+    """Return the end of the first `count` request heads, or the data's length if there are fewer."""
     if data.count(_HEAD_END) <= count:
         return len(data)
     at = 0

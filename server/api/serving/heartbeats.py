@@ -1,7 +1,6 @@
 """Heartbeats of workers: counters in shared memory that each worker increments regularly.
 
-A worker that hangs or is suspended might hold locks and connections, so the supervisor must be able to detect
-such workers.
+The supervisor reads the counters to detect workers that hang or are suspended.
 """
 
 import mmap
@@ -17,7 +16,7 @@ _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters of all workers, which are numbered from 1. Must be created before forking."""
+    """Counters of all workers, which are numbered from 1. Must be created before forking."""
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)

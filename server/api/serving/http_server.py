@@ -1,7 +1,6 @@
-"""The HTTP server of one process: an event loop that handles all connections and calls a WSGI app.
+"""HTTP server of a process: an event loop that handles all connections and calls a WSGI app.
 
-Short reads run on the event loop, longer reads on two threads, and everything that might block runs in thread
-pools.
+Short reads run on the event loop, long reads on two threads, and blocking requests in thread pools.
 """
 
 import asyncio
@@ -59,7 +58,7 @@ MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """The open connections of a process, keyed by the client's address and port."""
+    """Open connections of a process, keyed by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -77,7 +76,7 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return how many sent bytes each connected client has not acknowledged. Thread-safe."""
+        """Return the number of bytes that each connected client has not acknowledged. Thread-safe."""
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -87,8 +86,9 @@ class Connections:
         return found
 
     def close_idle(self) -> None:
-        """Find the client (IPv4 address or IPv6 /64) with the most connections, and close its CLOSED_AT_ONCE
-        longest-idle connections.
+        """Close the longest-idle connections of the client with the most connections.
+
+        A client is an IPv4 address or an IPv6 /64 network.
         """
         clients = {address: network_of(address) for address in {one.address for one in self}}
         by_client: dict[str, list[Connection]] = {}
@@ -115,7 +115,7 @@ class _Response(NamedTuple):
 
 
 class _Postponed(NamedTuple):
-    """The reasons why a request must run in a thread pool."""
+    """Reasons why a request must run in a thread pool."""
 
     # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     costly: bool
@@ -158,17 +158,13 @@ class HttpServer:
         self._turns = PipelineTurns()
 
     def run(self) -> None:
-        """Serve requests until SIGTERM. Then end event streams, and finish requests that have begun to
-        arrive.
-        """
+        """Serve requests until SIGTERM, then end event streams and finish requests that have arrived."""
         # `Connection.get_buffer` relies on the order in which this event loop makes its calls.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, and end the server after CLOSE_NOTICE_S seconds. Until then, responses
-        contain `Connection: close`.
-        """
+        """Stop accepting connections, and end the server after CLOSE_NOTICE_S seconds."""
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
         time.sleep(CLOSE_NOTICE_S)
@@ -198,7 +194,6 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections and update the Date header, every STALL_CHECK_INTERVAL_S seconds."""
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -271,7 +266,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
-        """Handle a read that might block in a thread pool. The read is aborted if the client disconnects."""
+        """Handle a read in a thread pool, because it might block."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -291,7 +286,6 @@ class HttpServer:
         self._send(exchange, response)
 
     async def _receive(self, exchange: Exchange) -> None:
-        """Receive a request's body, then handle the request in a thread pool."""
         environ = exchange.environ
         told = environ.get("CONTENT_LENGTH", "")
         length = int(told) if told.isdigit() else None
@@ -381,7 +375,6 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Make a hub send an event stream, unless the client has disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -397,7 +390,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files if possible, and return how many connections the limit allows."""
+    """Raise the limit for open files if possible, and return how many connections this allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -25,7 +25,7 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until the server has no other leader, and then runs the background jobs."""
+    """Thread that waits until the server has no leader, and then runs the background jobs."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
@@ -36,7 +36,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, so that another worker can lead. Waits for up to 5 seconds."""
+        """Stop the background jobs. Waits for up to 5 seconds."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -53,7 +53,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield the background jobs of a site. `tell` is called with messages about the search index."""
+    """Yield the background jobs of a site. `tell` receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -73,7 +73,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each job starts only when the settings require it."""
+    """Yield the jobs that connect to other servers. Each job waits until the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

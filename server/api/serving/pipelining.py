@@ -8,7 +8,7 @@ from server.bounded import network_of
 
 
 class Pipelined(Protocol):
-    """A connection with pipelined requests."""
+    """Connection with pipelined requests."""
 
     address: str  # the client's IP address
 
@@ -17,10 +17,9 @@ class Pipelined(Protocol):
 
 
 class PipelineTurns:
-    """Queues of pipelined requests for each client (IPv4 address or IPv6 /64).
+    """Queue of pipelined requests for each client (IPv4 address or IPv6 /64).
 
-    Each pass of the event loop handles one request from each client, so thousands of requests from one client
-    don't delay other clients.
+    Each pass of the event loop handles one request of each client, so no client delays the others.
     """
 
     def __init__(self) -> None:
@@ -28,9 +27,7 @@ class PipelineTurns:
         self._is_scheduled = False
 
     def add(self, connection: Pipelined) -> None:
-        """Schedule a connection's next request. Don't add the connection again before this request is
-        handled.
-        """
+        """Schedule the connection's next request. Don't add the connection again until it is handled."""
         self._clients.setdefault(network_of(connection.address), deque()).append(connection)
         self._schedule()
 

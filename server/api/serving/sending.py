@@ -1,7 +1,7 @@
-"""Sends large response bodies in parts, as fast as clients read them. Bodies are kept in memory up to a
-limit, and in files beyond that limit.
+"""Sends large response bodies in parts, as fast as clients read them.
 
-If the files also reach their limit, a connection of the client with the most bytes in files is closed.
+Bodies are kept in memory up to a limit, then in files. If the files also reach a limit, a connection of the
+client with the most bytes in files is closed.
 """
 
 import asyncio
@@ -33,9 +33,7 @@ _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """The large response bodies that a process is sending, on its event loop. `folder` creates the folder for
-    files.
-    """
+    """Large response bodies that a process is sending. `folder` creates the folder for files."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
@@ -48,7 +46,7 @@ class LargeBodies:
         self._is_releasing = False  # whether `_release` is scheduled
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response with a large body, or the status 503 if there is no room for the body."""
+        """Send a response with a large body, or status 503 if there is no room."""
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -73,9 +71,7 @@ class LargeBodies:
             self._release_later(size)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room in files for a body of `size` bytes by disconnecting clients that use more space than
-        `client`. Return False if this does not free enough space.
-        """
+        """Free space by disconnecting clients that use more than `client`. Return whether this succeeded."""
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
             if sum(totals.values()) + size <= MAX_FILE_BYTES:
@@ -115,9 +111,6 @@ class LargeBodies:
             self._release_later(len(body))
 
     def _release_later(self, size: int) -> None:
-        """If no large bodies are being sent any more, schedule the return of freed memory to the operating
-        system.
-        """
         # The C library keeps the many small blocks that were needed to create the body: 100 MB after hundreds
         # of bodies of 11 MB.
         if size >= _MIN_RELEASE_BYTES and not (self._users or self._in_files or self._is_releasing):
@@ -132,7 +125,6 @@ class LargeBodies:
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
-    """Send an error instead of the app's response."""
     refusal = failure(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
@@ -156,7 +148,7 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body of `length` bytes as fast as the client reads it. Then close the body."""
+    """Send a body of `length` bytes as fast as the client reads it, then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:

@@ -1,4 +1,4 @@
-"""Accepts connections from a shared listening socket, and counts bytes that clients have not acknowledged."""
+"""Accepts connections from a shared socket, and counts bytes that clients have not acknowledged."""
 
 import asyncio
 import socket
@@ -15,18 +15,14 @@ _BACKOFF_S = 0.2  # Pause after file descriptors or memory have run out.
 
 
 def unsent_bytes(connection: Any) -> int:
-    """Return the number of sent bytes that a client has not acknowledged. Raises OSError if the socket is
-    closed.
-    """
+    """Return how many sent bytes the client has not acknowledged. Raises OSError if the socket is closed."""
     if sys.platform == "darwin":
         return int(connection.getsockopt(socket.SOL_SOCKET, _SO_NWRITE))
     return int(_INT.unpack(ioctl(connection.fileno(), _SIOCOUTQ, bytes(_INT.size)))[0])
 
 
 class Acceptor:
-    """Accepts one connection at a time from a shared socket, so that other processes can accept connections
-    while this process is busy.
-    """
+    """Accepts one connection at a time from a socket that multiple processes share."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
-"""The supervisor, which forks a server's workers and replaces those that end or hang.
+"""Supervisor that forks a server's workers, and replaces workers that end or hang.
 
-Each time a worker exits early, the pause before it is replaced gets longer. If the supervisor ends, its
-workers end, too.
+The pause before a replacement gets longer with each early exit. If the supervisor ends, its workers end, too.
 """
 
 import logging
@@ -33,9 +32,7 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `at` is when the worker was started or, if `pid` is 0, when a new worker can
-    be started.
-    """
+    """Slot for a worker. `at` is when the worker was started or, if `pid` is 0, when to start a new one."""
 
     number: int
     pid: int = 0
@@ -45,7 +42,7 @@ class _Place:
 
 
 class Supervisor:
-    """Runs as the parent process of `count` workers until a signal ends all of them.
+    """Parent process of `count` workers that runs until a signal ends all of them.
 
     If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
     the pipe is closed, they get SIGTERM.
@@ -66,9 +63,7 @@ class Supervisor:
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run and replace the workers until a signal arrives. Then let them finish open requests for up to
-        STOP_TIMEOUT_S.
-        """
+        """Run and replace workers until a signal arrives, then let them finish their open requests."""
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
             while not any(number in END_SIGNALS for number in arrived(min(self._begin(), INTERVAL_S))):
@@ -89,7 +84,6 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers. Wait until they have ended, a timeout expires or a signal arrives."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -100,9 +94,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf` if all are
-        running.
-        """
+        """Fork due workers. Return the seconds until the next is due, or `inf` if all are running."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -121,7 +113,6 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill workers whose heartbeat has stopped."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -174,7 +165,6 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap the workers that have ended, and log each unless `ending` is set."""
         multiprocessing.active_children()  # This reaps any other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
@@ -221,10 +211,11 @@ def why(status: int) -> str:
 def arriving_signals(
     beside: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager: catch signals, and yield a function that waits for them and returns their numbers.
+    """Context manager that catches signals, and yields a function that waits for signals.
 
-    The function's argument is the maximum wait in seconds. The wait also ends when a file descriptor in
-    `beside` becomes readable. Signals that were already ignored, for example by nohup, stay ignored.
+    The function takes a timeout in seconds and returns the signal numbers. It also returns when a file
+    descriptor in `beside` becomes readable. Signals that were already ignored, for example by nohup, stay
+    ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -262,9 +253,7 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker if the supervisor writes a byte to the pipe `lifeline`, and end the worker when the
-    pipe is closed.
-    """
+    """Retire this worker when a byte arrives in the pipe `lifeline`, and end it when the pipe is closed."""
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()

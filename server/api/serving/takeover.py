@@ -1,6 +1,6 @@
-"""Takeover of a running server's port by a new server for the same site, without rejecting requests.
+"""Takeover of a running server's port by a new server for the same site, without downtime.
 
-The old server hands its listening socket over through a Unix socket in `.bifolio/`, and retires when the new
+The old server sends its listening socket through a Unix socket in `.bifolio/`, and retires when the new
 server is ready.
 """
 
@@ -29,9 +29,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """The listening socket of a running server, which keeps handling requests until this server calls
-    `answer`.
-    """
+    """Listening socket of a running server, which handles requests until this server calls `answer`."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -41,7 +39,6 @@ class Taken:
             self._other.send(_READY)
 
     def is_running(self) -> bool:
-        """Whether the other server is still running. Its end of the connection closes when it ends."""
         poll = select.poll()
         poll.register(self._other, 0)
         return not poll.poll(0)
@@ -52,7 +49,7 @@ class Taken:
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Get the listening socket of the server that is running for a site, or None if there is none.
+    """Return the listening socket of a site's running server, or None if there is none.
 
     Raises SetupError if that server does not hand over its socket.
     """
@@ -90,7 +87,7 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer to hand its listening socket over to a new server."""
+    """Server's offer to hand over its listening socket to a new server."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
@@ -104,7 +101,7 @@ class Offer:
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer. It replaces the offer of any previous server."""
+        """Start the offer, which replaces the offer of any previous server."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -126,11 +123,11 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to watch. When one becomes readable, `hear` must be called."""
+        """Return the file descriptors to watch. If one becomes readable, call `hear`."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Handle requests for the listening socket. Returns True when a new server has taken over."""
+        """Handle takeover requests. Returns True when a new server has taken over."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
@@ -151,9 +148,6 @@ class Offer:
         return False
 
     def end(self) -> None:
-        """End the offer, because a new server is taking over. The new server notices when this process
-        ends.
-        """
         self._successor, self._taker = self._taker, None
         self.close()
 
@@ -218,9 +212,7 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if that server has ended. Raises BlockingIOError if there
-    is no message yet.
-    """
+    """Return a message, or b"" if the other server has ended. Raises BlockingIOError if there is none yet."""
     try:
         return other.recv(1)
     except ConnectionError:

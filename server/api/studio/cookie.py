@@ -22,7 +22,7 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def use_cookie(environ: Environ) -> None:
-    """Let the studio's cookie authenticate a request from the studio.
+    """Authenticate a request from the studio by its cookie.
 
     Raises ForbiddenError for requests from other origins, and UnauthorizedError if the owner's session is
     used on another machine.
@@ -56,7 +56,6 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Return whether a request comes from the server's own machine, through a loopback address."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
     except ValueError:  # invalid Host header

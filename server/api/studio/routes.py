@@ -141,9 +141,6 @@ def _file(version: str, name: str) -> Response:
 # The cache saves 19 of the 180 µs that a brotli-compressed module of 1 kB takes, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file compressed with brotli. If the package already contains the compressed file, return that
-    file.
-    """
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
@@ -176,7 +173,7 @@ def _index(*, at_home: bool) -> str:
 
 
 def modules_of(first: str) -> list[str]:
-    """Return the JavaScript modules that a module imports statically, directly or indirectly."""
+    """Return the JavaScript modules that a module statically imports, directly or indirectly."""
     found, waiting = set[str](), [first]
     while waiting:
         name = waiting.pop()

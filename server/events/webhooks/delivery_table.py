@@ -29,9 +29,9 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The delivery of an event, or of joined events, to one webhook.
+    """Delivery of an event, or of joined events, to one webhook.
 
-    - `document`: unless it is "", deliveries for the same document are sent in order
+    - `document`: if not empty, deliveries for the same document are sent in order
     - `first`, `last`: numbers of the first and last event
     - `body`: stored from the first attempt until the delivery is done
     """
@@ -56,9 +56,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The number of a webhook's open deliveries, the time when the webhook was disabled (or None), and its
-    last attempted delivery.
-    """
+    """Status of a webhook. `waiting` is the number of open deliveries, and `disabled` is a time or None."""
 
     waiting: int
     disabled: float | None
@@ -82,7 +80,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` due deliveries of a webhook, except those whose numbers are in `busy`."""
+    """Return up to `most` due deliveries of a webhook. `busy` contains delivery numbers to exclude."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -91,9 +89,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None if there is none. Deliveries whose numbers are in
-    `busy` are ignored.
-    """
+    """Return when a webhook's next delivery is due, or None. `busy` contains delivery numbers to exclude."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -108,7 +104,7 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Record the start of an attempt, and store the body, so that retries send the same bytes."""
+    """Record the start of an attempt, and store the body for retries."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
@@ -120,13 +116,13 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the response status and the error message of an attempt."""
+    """Store the response status and error message of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, so that the next delivery for the same document can be sent."""
+    """Mark a delivery as done, and release the next delivery for the same document."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -153,7 +149,7 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Correct the due times after the clock was set back, so that no delivery waits longer than planned."""
+    """Correct the due times after the system clock was set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
@@ -172,7 +168,7 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return up to `most` of the newest deliveries to the webhooks in `names`, oldest first."""
+    """Return up to `most` of the newest deliveries to these webhooks, oldest first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
@@ -189,9 +185,7 @@ def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None
 
 
 def webhook_status(connection: Connection, name: str) -> WebhookStatus:
-    """Return the number of a webhook's open deliveries, the time when the webhook was disabled (or None), and
-    its last attempted delivery.
-    """
+    """Return the status of a webhook's deliveries."""
     waiting = f"SELECT count(*) FROM deliveries WHERE webhook = ? AND {OPEN}"
     disabled = connection.execute("SELECT disabled FROM webhooks WHERE name = ?", (name,)).fetchone()
     last = f"{_SELECT} WHERE webhook = ? AND tried IS NOT NULL ORDER BY tried DESC, number DESC LIMIT 1"
@@ -213,7 +207,6 @@ def pack(event: Event) -> str:
 
 
 def unpack(text: str) -> Event:
-    """Parse an event that `pack` has serialized."""
     values: Mapping[str, Any] = json.loads(text)
     changed = values["changed"]
     links = tuple((name, tuple(uids)) for name, uids in values.get("links", ()))

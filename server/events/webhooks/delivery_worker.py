@@ -1,4 +1,4 @@
-"""Delivery of events to webhooks by one process of a server. Each attempt runs in its own thread."""
+"""Webhook delivery by one process of a server. Each attempt runs in its own thread."""
 
 import logging
 import os
@@ -58,7 +58,7 @@ Render = Callable[[Event, bool], bytes]  # (event, whether to include drafts)
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Delays between the attempts of a delivery, and the timeout of each attempt, in seconds."""
+    """Delays between attempts, and the timeout of each attempt, in seconds."""
 
     steps: Sequence[float] = BACKOFFS_S
     timeout: float = TIMEOUT_S
@@ -66,16 +66,15 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """An attempt in progress."""
+    """A delivery attempt in progress."""
 
     delivery: Delivery
     webhook: Webhook
 
 
 class Deliverer(Job):
-    """Job that sends deliveries to a site's webhooks. `render` creates the bodies.
-
-    A stored cursor for each webhook lets deliveries continue after a crash.
+    """Background job that delivers events to a site's webhooks. `render` creates the request bodies.
+    Each webhook's cursor is stored, so deliveries continue after a crash.
     """
 
     name = "deliver"
@@ -109,8 +108,8 @@ class Deliverer(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """If this server sends the site's deliveries, store outcomes, queue events, and start the attempts
-        that are due.
+        """Store outcomes, queue events and start due attempts, unless another server delivers the
+        webhooks.
         """
         if not self._acquire_lock():
             return self._timing.deliver_lock_s
@@ -131,7 +130,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for the current attempts, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S for running attempts, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._busy and time.monotonic() < deadline:
             self._collect(0.05)
@@ -206,7 +205,7 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store outcomes and changed webhooks, and queue new events. Return whether more events remain."""
+        # Returns whether more events remain.
         with self._writing() as connection:
             self._store_outcomes(connection)
             adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
@@ -270,7 +269,6 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts for a webhook can start now."""
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
         if name in self._failing:
@@ -281,9 +279,7 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now, starting with the webhooks that have the fewest running
-        attempts.
-        """
+        # Webhooks with the fewest running attempts come first.
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -303,9 +299,7 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of the chosen deliveries, and start attempts. A delivery that must wait for a
-        commit is postponed.
-        """
+        # A delivery that must wait for a commit is postponed.
         if not chosen:
             return
         bodies = [
@@ -328,7 +322,7 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return a delivery's body, None if it must wait for a commit, or b"" if it can't be rendered."""
+        # Returns None if the delivery must wait for a commit, or b"" if the body can't be rendered.
         if delivery.body:
             return delivery.body
         event = self._newest(delivery)
@@ -379,7 +373,7 @@ def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: flo
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was saved. New webhooks start after that event."""
+    # New webhooks start after the last event before site.yaml was saved.
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):
         written = max(os.stat(root / SETTINGS).st_mtime, at - SAME_MOMENT_S)

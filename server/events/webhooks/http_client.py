@@ -36,14 +36,14 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Sign a request with one secret. Return `v1,` and the HMAC-SHA256 in base64."""
+    """Return `v1,` and the HMAC-SHA256 of a request in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
-    """Return the headers of the Standard Webhooks specification, with a signature for each secret."""
+    """Return the Standard Webhooks headers, with one signature per secret."""
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -86,13 +86,12 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
+    """Raised if webhooks are not allowed to connect to any IP address of a host."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to the first permitted IP address that accepts the connection. `deadline` is a monotonic time.
-
-    Hosts in `allowed` can also have private addresses. Raises RefusedAddress and OSError.
+    """Connect to the first allowed IP address that accepts the connection. `deadline` is a monotonic time.
+    Hosts in `allowed` can have private addresses. Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -113,7 +112,7 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
 
 
 def seconds_left(deadline: float) -> float:
-    """Return the seconds until a deadline. Raises TimeoutError if it has passed."""
+    """Raises TimeoutError if the deadline (a monotonic time) has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -121,7 +120,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. Embedded IPv4 addresses are checked, too."""
+    """Return whether an IP address is public. Embedded IPv4 addresses are checked as well."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -175,10 +174,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request. `status` is 0 if there was no response.
-
-    `retry_after` is the delay in seconds that the receiver requested.
-    """
+    """Outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds."""
 
     status: int
     error: str = ""
@@ -197,8 +193,7 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request without following redirects, and return the outcome. Never raises an error.
-
+    """Send a POST request without following redirects. Network errors are returned, not raised.
     Check the URL with `config.webhooks.check_url` first.
     """
     began = time.monotonic()
@@ -280,7 +275,6 @@ def _read(response: HTTPResponse, url: str) -> Outcome:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Parse a Retry-After header, a number or a date, into seconds."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -293,7 +287,7 @@ def _seconds(retry_after: str | None) -> float | None:
 
 
 class _Channel:
-    """The socket methods that http.client uses, with one deadline for all calls."""
+    """Socket for http.client, with one deadline for all operations."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -310,7 +304,7 @@ class _Channel:
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Input stream for received data, with a deadline."""
+    """Input stream for a socket, with a deadline."""
 
     def __init__(self, channel: socket.socket, deadline: float) -> None:
         self._channel, self._deadline = channel, deadline
@@ -336,10 +330,8 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a signed delivery to a webhook. `webhook` must have been returned by
-    `config.webhooks.resolve_environment`.
-
-    `event` is the event kind for the header X-Strapi-Event. `at` is the time that the signature covers.
+    """Send a signed delivery to a webhook that `config.webhooks.resolve_environment` returned.
+    `event` is sent in the header X-Strapi-Event. `at` is the timestamp in the signature.
     """
     headers = {
         **webhook.headers,

@@ -1,4 +1,4 @@
-"""Matching of events to webhooks by event, content type, locale and status (docs/webhooks.md)."""
+"""Matching of events to webhooks (docs/webhooks.md)."""
 
 from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook
@@ -8,9 +8,8 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Return whether a webhook receives an event. It never receives hidden events.
-
-    It receives site.update if it would receive at least one of the joined events.
+    """Return whether a webhook receives an event. Webhooks never receive hidden events.
+    A site.update event matches if at least one of the joined events matches.
     """
     if event.hidden:
         return False

@@ -28,10 +28,8 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the settings, and delete all others. New webhooks start after the event whose
-    number `last` returns.
-
-    A disabled webhook is enabled again if its settings have changed.
+    """Store the webhooks from the settings, and delete all others.
+    New webhooks start after the event number that `last` returns. Changed settings re-enable a webhook.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -51,7 +49,7 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook, starting after event number `last`. Return whether it was disabled."""
+    """Enable a disabled webhook, starting after event number `last`. Return False if it was not disabled."""
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
@@ -62,14 +60,13 @@ def disable(connection: Connection, name: str, at: float, why: str) -> None:
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Return the number of the last queued event of each enabled webhook."""
+    """Map each enabled webhook to the number of its last queued event."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
     """Queue deliveries of `events`, which must follow the webhook's cursor.
-
-    Return how many of the oldest deliveries were dropped because of MAX_QUEUED_DELIVERIES.
+    Return the number of old deliveries that were dropped because the queue was full.
     """
     if not events:
         return 0
@@ -91,7 +88,6 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue a delivery of an event, or add the event to a burst if the webhook has `debounce`."""
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -115,7 +111,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return `burst` with `event` added to its event counts. If `burst` is None, start a new burst."""
+    """Return a burst with an event added to its counts. If `burst` is None, start a new burst."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -147,9 +143,7 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Requeue the deliveries of events after number `since`, and queue new deliveries for events that have
-    none.
-
+    """Requeue completed deliveries of events after number `since`, and queue events without a delivery.
     Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)
@@ -162,9 +156,7 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue the delivery with the id `webhook_id` again, unless it is still open. Return the delivery, or
-    None if the id is unknown.
-    """
+    """Queue a delivery again, unless it is still open. Return None if there is no delivery with this id."""
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -172,9 +164,7 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again with the same id. If the delivery is still open, return False and don't queue
-    it.
-    """
+    # Returns False if the delivery is still open.
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

@@ -11,9 +11,8 @@ MAX_ATTEMPTS = 50  # per delivery, including attempts delayed by Retry-After
 def next_try(
     steps: Sequence[float], step: int, tries: int, retry_after: float | None
 ) -> tuple[float, int] | None:
-    """Return the seconds until the next attempt and the next index in `steps`, or None to give up.
-
-    A Retry-After from the receiver replaces the delay and keeps the index.
+    """Return the delay in seconds before the next attempt, and the next `step`, or None to give up.
+    A `retry_after` from the receiver replaces the delay.
     """
     if tries >= MAX_ATTEMPTS:
         return None

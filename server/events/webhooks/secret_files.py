@@ -1,6 +1,5 @@
 """Files with generated webhook secrets, such as `.bifolio/webhooks/deploy.secret` for the webhook `deploy`.
-
-After a rotation, the second line contains the previous secret and when it expires.
+After a rotation, the second line contains the previous secret and its expiry time.
 """
 
 import os
@@ -18,9 +17,8 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets with which a webhook's requests are signed at a given time.
-
-    Raises SetupError if the webhook's secret file can't be used.
+    """Return the secrets that sign a webhook's requests at a given time.
+    Raises SetupError if the secret file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -30,10 +28,8 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook. For OVERLAP_S seconds, requests are also signed with the old
-    secret.
-
-    Raises SetupError if the file can't be used, or the secret comes from the settings.
+    """Generate a new secret for a webhook, and keep the old secret valid for OVERLAP_S seconds.
+    Raises SetupError if the file can't be used or the secret is in the settings.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -52,7 +48,7 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return the secrets in a webhook's file with their expiry times, creating the file if it is missing."""
+    # Returns the secrets and their expiry times. A missing file is created.
     try:
         path = _path(root, name)
         if not path.exists():

@@ -39,9 +39,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return a TOML text without the duplicates of the keys with these paths. The last value of each key is
-    kept.
-    """
+    """Remove duplicates of these keys from a TOML text, keeping the last value of each key."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -71,11 +69,9 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements that define the value at a path, or parts of it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Change the value at a path from `old` to `new`, rewriting only the parts that differ."""
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -110,9 +106,7 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table, below the table's last key. If the table is missing, the key is added to a
-        new table at the end of the text.
-        """
+        """Add a key below the last key of a table. If the table is missing, add it at the end of the text."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -151,7 +145,6 @@ class _TomlEditor:
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables from `old` to `new`, rewriting only the tables that differ."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -169,9 +162,6 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """Return the text of a value after changing it from `old` to `new`, rewriting only the parts that
-        differ.
-        """
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -186,7 +176,6 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the text of an inline table after changing it, or None if the table must be rewritten."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -206,7 +195,6 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the text of an array after changing it, or None if the array must be rewritten."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None

@@ -1,6 +1,6 @@
 """TOML parser and writer.
 
-The parser uses tomllib, which is eight times as fast as tomlkit but reports no positions (see `statements`).
+The parser uses tomllib, which is eight times as fast as tomlkit but reports no positions.
 """
 
 import json
@@ -39,8 +39,7 @@ _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML. Dates, times, and numbers with a fraction or an exponent become Plain. Raises
-    SyntaxProblem.
+    """Parse TOML. Dates, times and floats become Plain. Raises SyntaxProblem.
 
     Fills `positions` and `repeats` if they are given. Without `repeats`, a duplicate key is an error.
     """
@@ -67,9 +66,7 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Return a TOML text in which spaces replace the earlier occurrences of duplicate keys. Adds these keys
-    to `repeats`.
-    """
+    """Replace the earlier occurrences of duplicate keys with spaces, and add these keys to `repeats`."""
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -89,9 +86,7 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after the value of a duplicate key, or 0 if the error message from tomllib is about
-    something else.
-    """
+    """Return the index after a duplicate key's value, or 0 if the error has another cause."""
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -170,7 +165,7 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return the text of a value for the right side of `=`. Mappings become inline tables. Raises NoNull.
+    """Return a value as TOML, with mappings as inline tables. Raises NoNull.
 
     If `lines` is set, strings can span multiple lines. `quote` is the previous value's quotation mark, which
     is reused if possible.
@@ -197,7 +192,7 @@ def toml_entry(key: str, value: Any) -> str:
 
 
 def is_section(value: Any) -> bool:
-    """Return whether a value is written below a table header in TOML."""
+    """Return whether a value is written as a table with a header."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -206,9 +201,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return the text of a mapping below the header `[keys]`, or of a list of mappings, each below the header
-    `[[keys]]`.
-    """
+    """Return a mapping as a TOML table `[keys]`, or a list of mappings as tables `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -216,7 +209,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the text of a mapping: first its values, and then its tables. `keys` is the mapping's path."""
+    """Return a mapping as TOML, with its values before its tables. `keys` is the mapping's path."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):

@@ -1,4 +1,4 @@
-"""The statements in a TOML text, with their positions.
+"""Statements in a TOML text, with their positions.
 
 The text must be valid: tomllib must already have accepted it.
 """
@@ -28,7 +28,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value in a TOML text, which extends from index `start` to index `end`."""
+    """A value in a TOML text, from index `start` to index `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -38,8 +38,9 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value in an inline table, or an item in an array. `path` is relative to that table or
-    array.
+    """A key and its value in an inline table, or an item in an array.
+
+    `path` is relative to the table or array.
     """
 
     path: KeyPath
@@ -49,9 +50,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or a table header (for which `value` is None).
+    """A key and its value, or a table header, whose `value` is None.
 
-    `table` is the path of the nearest header above. It includes indexes for tables in arrays.
+    `table` is the path of the nearest header above, including indexes in arrays of tables.
     """
 
     path: KeyPath
@@ -86,7 +87,6 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """Return the path of the table that a header begins. It includes indexes for tables in arrays."""
     path: KeyPath = ()
     for i, key in enumerate(keys):
         path = (*path, key)
@@ -195,7 +195,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return the description of a duplicate key. `end` is the index after the key's later value."""
+    """Describe a duplicate key. `end` is the index after the key's later value."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -220,9 +220,7 @@ def positions_in(text: str) -> Positions:
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, start index and value of each statement, and of each key and item inside the
-    statement's value.
-    """
+    """Yield the path, start index and value of each statement, and of the keys and items in its value."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

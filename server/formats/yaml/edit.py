@@ -26,9 +26,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the text of a list or mapping in brackets after changing it, or None if the whole value must be
-    rewritten.
-    """
+    """Return the text of a changed list or mapping in brackets, or None if all of it must be rewritten."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -76,9 +74,6 @@ def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return the text of a value inside brackets. The previous quotation mark, `quote`, is reused if
-    possible.
-    """
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -116,9 +111,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return a YAML text without the duplicates of the keys with these paths. The last value of each key is
-    kept.
-    """
+    """Remove duplicates of these keys from a YAML text, keeping the last value of each key."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -141,9 +134,7 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Return `changes` with further changes that rewrite each key whose value contains anchors or
-        aliases. If there is a << merge, all keys are rewritten.
-        """
+        """Add changes that rewrite all keys with anchors or aliases, or all keys if there is a << merge."""
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -151,7 +142,6 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys in a block-style mapping."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -168,9 +158,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove the duplicates of these keys, which can also be in nested mappings. The last value of each
-        key is kept.
-        """
+        """Remove duplicates of these keys, including nested ones, and keep the last value of each key."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -193,7 +181,6 @@ class _YamlEditor:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Change the value of a key in a block-style mapping."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -249,7 +236,6 @@ class _YamlEditor:
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment on the same line after a value."""
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -281,7 +267,6 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return the lines of each item in a block-style list."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -313,7 +298,6 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Return whether a list item can be changed from `tree` to `value` key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -354,9 +338,7 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far lists are indented from their keys in a mapping. This is the indentation of the
-        mapping's first list, or 2 if there is none.
-        """
+        """Return the indentation of lists below their keys in a mapping, or 2 if the mapping has no lists."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -385,9 +367,7 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """The lines of an item in a block-style list. `comments` is the index at which the comments above the
-    item start.
-    """
+    """Lines of an item in a block-style list. `comments` is the start of the comments above the item."""
 
     comments: int
     start: int
@@ -409,7 +389,7 @@ def _shares(node: Node) -> bool:
 
 
 def _shallow(value: Any) -> bool:
-    """Return whether a value fits on one line."""
+    """Return whether a value has no nested lists, mappings or multi-line strings."""
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

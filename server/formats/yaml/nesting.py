@@ -1,4 +1,4 @@
-"""Moves keys of a block-style YAML mapping into a nested mapping and out of it, with their text.
+"""Editor that moves top-level YAML keys into a nested mapping, or out of one.
 
 The caller must parse the resulting text to verify the changes.
 """
@@ -13,9 +13,7 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
-    """Return a YAML text with the top-level keys `names` below the new key `holder`, which gets the place of
-    the first one. Return None if the text has another style.
-    """
+    """Move the keys `names` into a new mapping `holder`. Return None if the keys can't be moved."""
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -29,9 +27,7 @@ def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
 
 
 def unnest_keys(text: str, holder: str) -> str | None:
-    """Return a YAML text with the keys of the mapping `holder` in its place. Return None if the text has
-    another style.
-    """
+    """Replace the mapping `holder` with its own keys. Return None if the keys can't be moved."""
     root = _block_mapping(text)
     span = _lines(text, root, holder) if root else None
     if root is None or span is None:
@@ -56,7 +52,7 @@ def _block_mapping(text: str) -> Node | None:
 
 
 def _lines(text: str, root: Node, name: str) -> tuple[int, int] | None:
-    """Return the start and the end of the lines of a top-level key, or None if it shares a line."""
+    """Return the start and end of a top-level key's lines, or None if the lines can't be moved."""
     i = root.find(name)
     if i < 0 or len(list(root.all(name))) > 1:
         return None

@@ -62,9 +62,6 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed quote that caused a syntax error, or None if there is no unclosed
-    quote.
-    """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
     last: Any = None
@@ -83,9 +80,6 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed bracket that caused a syntax error, or None if there is no unclosed
-    bracket.
-    """
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -107,9 +101,9 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder that creates a tree from libyaml's events.
+    """Builder of a tree from libyaml's events.
 
-    It has its own stack, so that deep nesting can't exhaust Python's stack.
+    It has its own stack, so deep nesting can't exhaust Python's stack.
     """
 
     def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
@@ -128,7 +122,6 @@ class _Builder:
         self.merged: set[tuple[int, str]] = set()  # (id of the mapping, key) for keys from a << merge
 
     def build(self, loader: Any) -> Tree:
-        """Build a tree from libyaml's events. Raises SyntaxProblem and yaml.YAMLError."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -259,7 +252,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add to the mapping `container` those keys of a << merge that it does not contain yet."""
+        """Merge the mappings of a << key into `container`, which keeps its own values."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -318,10 +311,9 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int, int, str]]:
-    """Yield the path, start, end and quotation mark of each key in the mappings with the given paths.
+    """Yield the path, start, end and quotation mark of each key in the given mappings.
 
-    `mappings` must also contain the paths of all lists and mappings around these. This takes less than half
-    the time of `yaml_nodes`.
+    `mappings` must also contain the paths of all parents.
     """
     loader: Any = LOADER(text)
     # for each open list or mapping: its path (None if it is not in `mappings`), and its next key or index
@@ -349,9 +341,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Return the path of the next value in a list or mapping. Return None if the next value is a key, or if
-    the container has no path.
-    """
+    """Return the path of the next value, or None for a key, and advance the container."""
     at, key = container
     if at is None:
         return None

@@ -38,7 +38,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\uf
 
 
 class _Emitter(Emitter):
-    """ruamel.yaml's emitter, made faster by replacing loops over characters with regular expressions."""
+    """ruamel.yaml's emitter, made faster with regular expressions."""
 
     use_version = (1, 2)
 
@@ -105,8 +105,9 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return whether all YAML parsers read this text as a string if it is not in quotes. `flow` says whether
-    the text is inside brackets.
+    """Return whether all YAML parsers read an unquoted text as a string.
+
+    If `flow` is set, the text is inside brackets.
     """
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
@@ -123,7 +124,7 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return the lines for a key and its value.
+    """Return a key and its value as YAML.
 
     `offset` is the indentation of list items. `flow` writes lists and mappings in brackets. `quote` is the
     previous quotation mark, or ESCAPED to write a string on one line.
@@ -133,7 +134,6 @@ def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quo
 
 
 def yaml_mapping(values: Mapping[str, Any]) -> str:
-    """Return the lines for all keys and values in a mapping."""
     entries = [event for key, value in values.items() for event in (_text(key), *_events(value))]
     return _emit(entries, 2) if entries else ""
 

@@ -44,11 +44,10 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
 
 
 def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
-    """Raise ValidationError if a merge would make a document invalid. Documents in the files `brought`, which
-    only migrations have changed, are allowed to keep the faults that they had before.
+    """Raise ValidationError if a merge would make a document invalid.
 
-    Raises ConflictError if a merged file can't be parsed, or if two files would contain the same document
-    version.
+    Documents in the files `brought`, which only migrations have changed, can keep their faults. Raises
+    ConflictError if a merged file can't be parsed, or if two files would contain the same document.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -89,8 +88,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with those of all documents in `snapshot`, except the documents in the files
-    `left_out`.
+    Unique values are compared with all documents in `snapshot`, except those in the files `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

@@ -1,4 +1,4 @@
-"""Conflicts in a merge: how responses report them, and how requests resolve them."""
+"""Merge conflicts: reporting them in responses, and resolving them by requests."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,9 +25,9 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """How a request resolves conflicts: the choice for each document, by name, and for each file, by path.
+    """Choices that resolve conflicts, by the name of each document and the path of each file.
 
-    The choice for a document is one side ("ours" or "theirs"), or maps each attribute to a side or to
+    The choice for a document is a side ("ours" or "theirs"), or maps each attribute to a side or to
     `{"value": …}`.
     """
 
@@ -68,9 +68,9 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
-    """Add a conflict for each attribute that both sides changed and that the actor is not allowed to read.
+    """Add a conflict for each attribute that both sides changed and the actor is not allowed to read.
 
-    Otherwise, the actor could use a merge to find out whether a guessed value is right.
+    Otherwise, the actor could use a merge to check a guess of the value.
     """
     base, ours, theirs = three.values
     if ours is None or theirs is None:
@@ -91,8 +91,9 @@ def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merg
 
 @dataclass(slots=True)
 class Unmerged:
-    """Collector for unresolved conflicts. `known` and `known_files` contain all conflicts, including resolved
-    ones.
+    """Collector of unresolved conflicts.
+
+    `known` and `known_files` contain all conflicts, including resolved ones.
     """
 
     resolution: Resolution
@@ -112,10 +113,9 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """For the attributes in conflict, return the chosen sides and the chosen new values, each by
-        attribute.
+        """Return the chosen sides and the chosen new values, both by attribute.
 
-        If the request leaves a conflict unresolved, record the conflict and return None.
+        Returns None if a conflict is left unresolved, and records the conflict.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -143,8 +143,9 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """If conflicts are unresolved, raise UnmergedError with those values in conflict that the viewer is
-        allowed to see.
+        """Raise UnmergedError if conflicts are unresolved.
+
+        The error contains only values that the viewer is allowed to see.
         """
         if not self.documents and not self.files:
             return
@@ -167,7 +168,6 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Return a document's conflict as JSON: the values on each side, or the side that deleted it."""
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,
@@ -190,9 +190,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns the values of an attribute on the three sides, or {} if they are hidden
-    from the viewer.
-    """
+    """Return a function that returns an attribute's value on each side, or {} if it is hidden."""
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:

@@ -1,6 +1,4 @@
-"""Merging of documents: finds the documents that a branch has changed, and writes the text of the merged
-files.
-"""
+"""Merging documents: finding the changed documents, and writing the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -30,9 +28,9 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """One document version as it is on the three sides of a merge.
+    """Versions of one document on the three sides of a merge.
 
-    A side is None if the version does not exist on that side.
+    A side is None if the document does not exist there.
     """
 
     base: Version | None
@@ -58,7 +56,7 @@ class Three:
 
     @property
     def action(self) -> str:
-        """Return what the merge does to the document: "create", "update", "delete", or "" for no change."""
+        """Effect of the merge on the document: "create", "update", "delete", or "" for no change."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -99,9 +97,7 @@ def name_of(key: Key, type_: Type) -> str:
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the document versions in `files`, which a branch has changed, by key. Omits files that can't be
-    parsed.
-    """
+    """Return the document versions that a branch has changed, by key. Omits files that can't be parsed."""
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
     sides: list[dict[Key, Version]] = [{}, {}, {}]
@@ -146,7 +142,7 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values. For each conflict, use the value from the side chosen in `choices`."""
+    """Return the merged values. Conflicts are resolved with the sides in `choices`."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -167,11 +163,10 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if a merge would copy a password that is possibly stored as plain text on the
-    branch.
+    """Raise ConflictError if a merge would copy a password that could be plain text.
 
-    This is possible if the attribute's type on the branch is not `password`. Attributes in `given` are not
-    checked, because their values come from the request and are already hashed.
+    This is possible if the attribute has a different type on the branch. Attributes in `given` are not
+    checked.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -186,9 +181,6 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether a value contains a password whose attribute has a different type in the schema
-    `theirs`.
-    """
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -210,7 +202,7 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the new texts of a document version's files, by path, or None for a deleted file.
+    """Return the new texts of a document version's files by path, or None for a deleted file.
 
     Keeps the formatting and comments of both sides if possible, otherwise those of ours.
     """
@@ -266,10 +258,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _in_merged_lines(
     context: Context, three: Three, values: Values, current: str, decisions: Decisions
 ) -> str | None:
-    """Merge both sides line by line, and edit the result to contain `values`. Return its text, or None if
-    this is impossible.
+    """Merge both sides line by line, and edit the result to contain `values`.
 
-    Unlike editing the file from ours, this keeps comments that theirs has added.
+    This keeps comments from both sides. Returns None if it is impossible.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     assert base

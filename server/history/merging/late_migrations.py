@@ -1,11 +1,6 @@
-"""Kept migrations (docs/migrate.md) that only one side of a merge has.
+"""Applying the kept migrations (docs/migrate.md) that one side of a merge lacks.
 
-Before a merge compares documents, the other sides are brought along: the migrations that they lack are
-applied to their schemas, settings and documents. The results are commits to which no branch refers. These
-commits are merged instead of the original ones, so that all sides use the same attribute and type names.
-
-If only one side has changed a document, it is not brought along on the other side, because the merge takes
-the changed file anyway.
+The results are commits to which no branch refers. They are merged instead of the original commits.
 """
 
 from collections import Counter
@@ -41,15 +36,13 @@ _MESSAGE = "Bring documents along\n"
 
 @dataclass(frozen=True, slots=True)
 class BroughtAlong:
-    """The sides of a merge after the migrations that they lacked were applied.
+    """Sides of a merge after the migrations that they lacked were applied.
 
-    - `sides`: the commits to merge
-    - `ours`: the new text of each file that the migrations change on the target branch, or None for a deleted
-      file
-    - `documents`: the number of documents that each migration has changed, by the migration's name
-    - `missing`: the names of migrations that documents may still lack, because migrations that execute code
-      are not applied
-    - `names`: the changed documents of the target branch, such as `article/hello`
+    - `sides`: the commits to merge.
+    - `ours`: the new text of each changed file on the target branch, or None for a deleted file.
+    - `documents`: the number of documents that each migration has changed, by the migration's name.
+    - `missing`: the names of migrations that were skipped, because a merge does not execute their code.
+    - `names`: the changed documents of the target branch, such as `article/hello`.
     """
 
     sides: Sides
@@ -60,10 +53,10 @@ class BroughtAlong:
 
 
 def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
-    """Apply the kept migrations that a side of a merge lacks. This only writes git objects.
+    """Apply the kept migrations that a side of a merge lacks. Writes only git objects.
 
-    Raises ConflictError if a migration can't be applied to a side, or if it would lose values that the side
-    has changed since base.
+    Raises ConflictError if a migration can't be applied, or if it would lose values that the side has
+    changed.
     """
     root = past.site.root
     base, ours, theirs = (_kept(root, commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -103,9 +96,9 @@ def _kept(root: Path, commit: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """The migrations that only one side has added since base: their texts by path.
+    """Texts of the migrations that only one side has added since base, by path.
 
-    `renamed` contains the new paths for migrations of theirs whose paths ours uses for other migrations.
+    `renamed` contains the new paths of migrations in theirs whose paths are already used in ours.
     """
 
     by_ours: Mapping[str, str]
@@ -114,7 +107,6 @@ class _Added:
 
     @classmethod
     def between(cls, base: Mapping[str, str], ours: Mapping[str, str], theirs: Mapping[str, str]) -> "_Added":
-        """Compare the kept migrations of the three sides."""
         by_ours = {p: text for p, text in ours.items() if p not in base and theirs.get(p) != text}
         by_theirs, renamed = dict[str, str](), dict[str, str]()
         for path, text in theirs.items():
@@ -138,11 +130,8 @@ def _read(path: str, text: str) -> Migration:
 
 
 def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> Mapping[str, tuple[str, ...]]:
-    """Return the allowed values of enumerations, by `UID.attribute`, if `migrations` have created
-    enumerations.
-
-    They come from the schemas of the sides, because the documents on the side that lacks the migration can
-    contain other values.
+    """Return the allowed values of enumerations, by `UID.attribute`, or {} if no migration creates an
+    enumeration.
     """
     if all(each.arguments.get("type") != "enumeration" for each in migrations):
         return {}
@@ -151,7 +140,7 @@ def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> M
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader for the files in a commit that loads the files `wanted` in advance, in one batch."""
+    """Reader of a commit's files that loads the files `wanted` in advance, in one batch."""
 
     def __init__(self, root: Path, blobs: Blobs, wanted: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -171,11 +160,12 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 
 @dataclass(slots=True)
 class _Replay:
-    """Replay of migrations on one side of a merge, which is called `name` in messages.
+    """Replay of migrations on one side of a merge.
 
-    - `only` contains the paths of the documents that are brought along, or is None for all documents.
-    - `lacked` contains the texts of the migrations that the side lacks.
-    - `renamed` contains the new paths for the side's own migrations.
+    - `name`: the name of the side in messages.
+    - `only`: the paths of the documents to migrate, or None for all documents.
+    - `lacked`: the texts of the migrations that the side lacks.
+    - `renamed`: the new paths of the side's own migrations.
     """
 
     past: PastStates
@@ -192,9 +182,7 @@ class _Replay:
     files: CommittedFiles | None = None
 
     def run(self, enums: Mapping[str, tuple[str, ...]], base_losses: Set[_Loss]) -> None:
-        """Apply the migrations that the side lacks to all its files, and all other kept migrations to the
-        documents that still lack them.
-        """
+        """Apply all kept migrations, including those that the side lacks."""
         root, state = self.past.site.root, self.past.at(self.commit)
         blobs = state.known.blobs
         roots = (f"{MIGRATIONS}/", "content-types/", "site.yaml")
@@ -224,7 +212,10 @@ class _Replay:
         enums: Mapping[str, tuple[str, ...]],
         base_losses: Set[_Loss],
     ) -> None:
-        """Apply one migration. If this is impossible, leave all files as they are."""
+        """Apply one migration if possible.
+
+        Raises ConflictError if the side lacks the migration, but it can't be applied.
+        """
         assert self.changeset is not None
         is_new = migration.path in self.lacked
         draft, before = self._draft(context, enums)
@@ -255,7 +246,6 @@ class _Replay:
         self._note(migration, draft)
 
     def _draft(self, context: Context, enums: Mapping[str, tuple[str, ...]]) -> tuple[Draft, Configuration]:
-        """Return a draft that is based on the changes so far, and its configuration."""
         assert self.changeset is not None
         attempt = Changeset(self.past.site.root, self.files)
         attempt.adopt(self.changeset)
@@ -268,8 +258,9 @@ class _Replay:
         return draft, before
 
     def _fail(self, migration: Migration, reason: str) -> None:
-        """Raise ConflictError. On base, or if an earlier migration was not applied, only record that this one
-        is missing.
+        """Raise ConflictError, or only record the migration as missing.
+
+        It is only recorded on base, or if an earlier migration is missing, too.
         """
         if self.missing or self.name == BASE:
             self.missing.append(migration.label)
@@ -291,14 +282,12 @@ class _Replay:
         self.names |= {f"{claim.type.singular}/{claim.document_id}": None for claim in claims if claim}
 
     def changes(self) -> dict[str, str | None]:
-        """Return the new text of each changed file, by path, or None for a deleted file."""
+        """Return the new text of each changed file by path, or None for a deleted file."""
         writes = self.changeset.writes() if self.changeset else ()
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Create a commit with the changes, and return its id. If there are no changes, return the id of the
-        side's commit.
-        """
+        """Commit the changes and return the commit id, or the side's own commit if there are none."""
         changes = self.changes()
         if not changes:
             return self.commit
@@ -308,9 +297,7 @@ class _Replay:
 
 
 def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
-    """Return `found`, a value that a migration would lose, in a form in which losses on a side and on base
-    can be compared.
-    """
+    """Return a value that a migration would lose, in a form that can be compared between sides."""
     claim = Layout(before.schema, before.settings).claim(found.path)
     text = draft.before.get(found.path) or draft.text_or_none(found.path) or ""
     try:
@@ -323,9 +310,7 @@ def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
 
 
 def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:
-    """Yield the name of each migration, the number of documents that it changed, and whether it was
-    applied.
-    """
+    """Yield the name of each migration, the number of changed documents, and whether it was applied."""
     for name, count in sorted(brought.documents.items()):
         yield name, count, True
     for name in brought.missing:

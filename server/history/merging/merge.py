@@ -1,4 +1,4 @@
-"""Merges a branch into another branch, which can be the served branch.
+"""Merging one branch into another.
 
 A merge is committed and validated before any branch is moved.
 """
@@ -47,9 +47,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is about to be served. `require_fit` checks whether its files still fit the served
-    state.
-    """
+    """Commit that is about to be served. `require_fit` checks whether it still fits the served state."""
 
     joined: Joined
     changeset: Changeset
@@ -57,7 +55,7 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Write a commit's files to disk, and move the served branch to it. Return the commit id.
+    """Write a commit's files to disk, move the served branch to the commit, and return its id.
 
     Raises CommitError if git is busy, ConflictError if a file has changed, and the errors of `require_fit`.
     """
@@ -76,7 +74,7 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
-    """Context manager: block other commits to the site and lock git's index. Yields the locked index."""
+    """Context manager that blocks other commits to the site and yields git's locked index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("timed out waiting for other commits to finish")
@@ -112,7 +110,7 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `into`, or into the served branch if it is ""."""
+    """Request to merge the branch `name` into the branch `into` ("" for the served branch)."""
 
     name: str
     into: str
@@ -123,10 +121,9 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """A kept migration that one of the branches lacked, and the number of documents that it changed.
+    """Kept migration that one of the branches lacked, and the number of documents that it changed.
 
-    `applied` is False if the migration was skipped because it executes code. Documents may then still lack
-    it.
+    `applied` is False if the migration was skipped.
     """
 
     name: str
@@ -136,9 +133,7 @@ class MergedMigration:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge: what was done ("merge", "fast-forward" or "nothing") and the commit id, which can be
-    "pending".
-    """
+    """Result of a merge: "merge", "fast-forward" or "nothing", and the commit id or "pending"."""
 
     into: str
     result: str
@@ -149,9 +144,7 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Raised if the target branch has changed since the merge was planned. `reason` is the original error, if
-    any.
-    """
+    """Raised if the target branch has changed since the merge was planned."""
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -160,7 +153,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A merge that was planned and validated. No branch refers to its commit yet."""
+    """Merge that was planned and validated. No branch refers to its commit yet."""
 
     plan: Plan
     commit: str
@@ -181,7 +174,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files to write for a merge, and its commit."""
+    """Files to write for a merge, and its commit."""
 
     ready: _Ready
     changeset: Changeset
@@ -189,7 +182,7 @@ class _Files:
 
 
 class Merger:
-    """Merges a site's branches. Safe to use from multiple threads and processes."""
+    """Service that merges branches. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
@@ -322,7 +315,7 @@ class Merger:
             )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files to write and the commit, with git's hooks and filters.
+        """Prepare the files and the commit, with git's hooks and filters.
 
         Raises ConflictError if a hook rejects the commit or git is busy.
         """
@@ -353,7 +346,6 @@ class Merger:
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
-        """Write the files and commit them. Return the commit id."""
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
@@ -365,7 +357,7 @@ class Merger:
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise an error if the served state has changed in a way that makes the merge impossible."""
+        """Raise an error if the served state has changed and the merge is no longer possible."""
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:

@@ -1,4 +1,4 @@
-"""Merging of the keys in a document's file that are not attributes.
+"""Merging the keys in a document's file that are not attributes.
 
 An attribute whose components contain unknown keys is merged as a single value.
 """
@@ -22,9 +22,9 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and the keys in conflict, both with their values in theirs.
+    """Return two dicts: the keys that only theirs changed, and the keys in conflict.
 
-    Keys that theirs removed have the value REMOVE. Bifolio's own fields are never in conflict.
+    The values are those of theirs, or REMOVE for a removed key. Bifolio's own fields are never in conflict.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -65,9 +65,7 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether the value of an attribute contains a component with unknown keys. `tree` is the value in
-    the file.
-    """
+    """Return whether an attribute's value contains a component with unknown keys."""
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]

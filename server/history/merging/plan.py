@@ -54,7 +54,7 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes on the target branch, and the documents in them.
+    """Files that a merge changes on the target branch, and the documents in them.
 
     `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
     first.
@@ -68,9 +68,7 @@ class Plan:
 
     @property
     def is_forward(self) -> bool:
-        """Whether the target branch can be moved forward to the other branch's commit, without creating a
-        merge commit.
-        """
+        """Whether the merge is a fast-forward, which needs no merge commit."""
         return self.sides.is_forward and (not self.brought or self.brought.sides.theirs == self.sides.theirs)
 
 
@@ -78,7 +76,7 @@ class Plan:
 class Planner:
     """Planner for merges. It changes neither branches nor files on disk.
 
-    If `whole` is set, it merges the whole repository as git does, and accepts an invalid configuration.
+    If `whole` is set, it merges the whole repository and accepts an invalid configuration.
     """
 
     past: PastStates
@@ -92,8 +90,9 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge, after applying the kept migrations that a side lacks. `changeset` reads the files on
-        the target branch. Raises the errors of `_plan`.
+        """Plan a merge, after applying the kept migrations that a side lacks.
+
+        `changeset` reads the files on the target branch. Raises the errors of `_plan`.
         """
         self._require_configuration(sides)
         try:
@@ -116,9 +115,7 @@ class Planner:
         return plan
 
     def _require_configuration(self, sides: Sides) -> None:
-        """Raise ForbiddenError if the branch changes schemas, settings or migrations, unless the actor has
-        full access.
-        """
+        """Raise ForbiddenError if the branch changes the configuration and the actor lacks full access."""
         if self.actor.everything:
             return
         for path, file in files_of(self.root, sides, whole=self.whole).items():
@@ -126,8 +123,9 @@ class Planner:
                 raise ForbiddenError()
 
     def require_result(self, plan: Plan, commit: str) -> None:
-        """Raise ForbiddenError if the actor lacks permission for a difference between the target branch and
-        the merge commit. Unlike the other checks, this includes the changes that migrations make.
+        """Raise ForbiddenError if the actor lacks permission for any change in the merge commit.
+
+        Unlike the other checks, this includes the changes that migrations make.
         """
         if self.actor.everything or not plan.brought:
             return
@@ -141,9 +139,7 @@ class Planner:
         self._require_hidden(served.schema, plan.brought.sides, documents)
 
     def _naming_missing(self, error: UnmergedError, sides: Sides, missing: Sequence[str]) -> UnmergedError:
-        """Return an error that also names the migrations that execute code, so that the merge has not applied
-        them, and the side that lacks each.
-        """
+        """Return an error that also names the migrations that were skipped."""
         if not missing:
             return error
         ours = read_tree(self.root, sides.ours, (MIGRATIONS,))
@@ -161,10 +157,10 @@ class Planner:
         return UnmergedError(what, {**error.details, "migrations": rows})
 
     def _plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge of the three commits as they are, without applying migrations.
+        """Plan a merge of the commits as they are, without applying migrations.
 
-        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if the request resolves
-        something that has no conflict.
+        Raises ForbiddenError, ConflictError, UnmergedError, and ValidationError if a choice resolves no
+        conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -225,9 +221,7 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if a merge could reveal what the branch hides, unless the actor has full
-        access.
-        """
+        """Raise ForbiddenError if a merge could reveal hidden values and the actor lacks full access."""
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
             return
@@ -249,9 +243,7 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document to the plan. Text is merged line by line; other files are taken
-        from one side.
-        """
+        """Add a file that is not a document to the plan. Text is merged line by line."""
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -263,7 +255,7 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """Merge a text file line by line. Return None if this is impossible."""
+        """Return a text file merged line by line, or None if this is impossible."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
@@ -283,7 +275,6 @@ class Planner:
         entry: tuple[Key, Three],
         files: Mapping[str, File],
     ) -> None:
-        """Merge a document and add its files to the plan, or record its conflicts."""
         (key, three), ours, theirs = entry, entry[1].ours, entry[1].theirs
         merged = add_unread_conflicts(three.merged(), three, self._reading(context, three))
         if merged.conflicts:
@@ -333,7 +324,7 @@ class Planner:
         merged: Merged,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """Return the values of a document after resolving its conflicts. Raises ValidationError."""
+        """Return a document's values after its conflicts are resolved. Raises ValidationError."""
         sides, given = choices
         values = resolved_values(three, merged, sides)
         if values is None or not given:

@@ -21,7 +21,7 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is the merge base of both."""
+    """Three commits of a merge: `theirs` is merged into `ours`, and `base` is their merge base."""
 
     base: str
     ours: str
@@ -38,9 +38,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that ours or theirs has changed since base. A side is None if the file does not exist on that
-    side.
-    """
+    """File that ours or theirs has changed since base. A side is None if the file does not exist there."""
 
     base: Staged | None
     ours: Staged | None
@@ -58,7 +56,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document version on one side of a merge, and the content of its file."""
+    """Document version on one side of a merge, and the content of its file."""
 
     document: Document
     data: bytes
@@ -79,7 +77,7 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
     """Return the files that ours or theirs has changed since base, by path relative to the site.
 
     Raises ConflictError for forbidden paths. Unless `whole` is set, also raises ConflictError for special
-    files, and LimitError if there are too many files.
+    files, and LimitError for too many files.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)

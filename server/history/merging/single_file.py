@@ -1,4 +1,4 @@
-"""Merging of the three versions of one document file without access to commits, for the git merge driver."""
+"""Merging a document file without access to commits, for the git merge driver."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ BODY = "body below the front matter"  # No key in a file has this name.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
+    """Three versions of a file before the merge. `base` is empty if both sides added the file."""
 
     base: bytes
     ours: bytes
@@ -43,9 +43,9 @@ class Texts:
 class MergedFile:
     """Result of a merge: the merged file, and the attributes and keys in conflict.
 
-    - `text`: the text of the file, with the values from ours for conflicts.
-    - `theirs`, `base`: the text of the file, with the values from that side for conflicts.
-    - `common`: the text of the file, without the values in conflict.
+    - `text`: the merged text, with the values in conflict taken from ours.
+    - `theirs`, `base`: the merged text, with the values in conflict taken from that side.
+    - `common`: the merged text, without the values in conflict.
     """
 
     text: str
@@ -56,7 +56,7 @@ class MergedFile:
 
 
 class _OneFile:
-    """The interface `storage.changeset.Files` for a single file."""
+    """Implementation of `storage.changeset.Files` for a single file."""
 
     def __init__(self, path: str, data: bytes) -> None:
         self._path, self._data = path, data
@@ -109,7 +109,7 @@ def _version(store: Store, path: str, data: bytes) -> Version | None:
 
 
 def store_by_keys(store: Store, path: str) -> Store:
-    """Return a store in which the file at `path` has no attributes, so that it is merged key by key.
+    """Return a store with a content type that has no attributes, for merging a file key by key.
 
     Markdown below the front matter is merged line by line.
     """
@@ -133,9 +133,7 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """The values of an attribute in conflict: the value on each side, and the value without the conflicting
-    parts (`common`).
-    """
+    """Values of an attribute in conflict: one for each side, and one without the conflicting parts."""
 
     ours: Any
     theirs: Any
@@ -145,8 +143,9 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Merge of one document. If keys that are not attributes are in conflict, `undecided` contains the file's
-    path.
+    """Merge of one document.
+
+    If keys that are not attributes are in conflict, `undecided` contains the file's path.
     """
 
     store: Store

@@ -101,8 +101,8 @@ class Arbiter:
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
         """Push a group of writes, then serve them. If `ask` is set, fetch first.
 
-        Writes that can't be pushed yet are put back in the queue and removed from `group`. Raises RemoteError
-        if the remote does not accept the remaining writes.
+        Writes that can't be pushed yet are put back in the queue and removed from `group`. Raises
+        RemoteError.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -145,10 +145,9 @@ class Arbiter:
         group[:] = kept
 
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
-        """Prepare a chain of writes to push together, one commit each.
+        """Prepare a chain of writes to push together, with one commit for each write.
 
-        A write that can't be prepared ends the chain and has to wait. If the chain is still empty, that write
-        fails.
+        A write that can't be prepared ends the chain and has to wait. It fails if it is the first one.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -183,7 +182,6 @@ class Arbiter:
         return self.site.committer.extend(chain, attempt.writes)
 
     def _serve(self, level: Level, links: "list[Link]") -> None:
-        """Serve the writes that the remote has accepted."""
         written: dict[str, bytes | None] = {}
         for link in links:
             attempt, made = link.attempt, link.made
@@ -201,7 +199,7 @@ class Arbiter:
     ) -> str:
         """Commit files as `Committer.commit_files` does, but only if the remote accepts the commit.
 
-        If another machine pushes first, `contents` is called again to get the new contents.
+        If another machine pushes first, `contents` is called again.
         """
 
         def make(level: Level) -> Made:
@@ -219,7 +217,7 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: block other pushes and merges. Waits at most `seconds` for those in progress.
+        """Context manager that blocks other pushes and merges.
 
         Yields whether it had to wait for other machines. If so, the caller must fetch.
         """
@@ -253,10 +251,9 @@ class Arbiter:
 
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
-        """Context manager: push a commit based on `base` before the block checks it out.
+        """Context manager that pushes a commit based on `base` before the block checks it out.
 
-        Yields False if other machines' commits were pushed first. These are then checked out instead. Raises
-        RemoteError.
+        Yields False if other machines pushed first. Their commits are merged instead. Raises RemoteError.
         """
         with self._exclusive():
             level = self._pusher.level(commit=commit)
@@ -277,7 +274,7 @@ class Arbiter:
     ) -> None:
         """Serve a write that the remote has accepted. Raises NotServedError if local edits conflict with it.
 
-        `written` contains the contents of files that earlier writes in the same chain have written, by path.
+        `written` contains the files that earlier writes in the same chain have written.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)

@@ -1,4 +1,4 @@
-"""A write that waits for the remote. If other machines push first, the write is prepared again."""
+"""Write that the git remote must accept. It is prepared again if other machines push first."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that waits for the git remote, with its files and the result of `prepare`."""
+    """Write that waits for the git remote, with its files and the result of `prepare`."""
 
     result: Result
 
@@ -56,7 +56,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
     @property
     def left(self) -> float:
-        """The number of seconds until the write times out."""
+        """Number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
@@ -67,7 +67,7 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write and create a commit for it on top of `head`, after any earlier writes in `chain`.
+        """Prepare the write and commit it on top of `head`, after any earlier writes in `chain`.
 
         Conflicts are detected against the served state, because the chain might never be served.
         """
@@ -113,7 +113,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One write in a chain, and its commit. `head` is the parent of this commit."""
+    """Write in a chain, and its commit. `head` is the commit's parent."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -130,7 +130,7 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site, and retry on failure until the time `until`.
+    """Call `take_over` to apply an accepted commit to the site, and retry until the time `until`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

@@ -1,4 +1,4 @@
-"""Pushes commits in the background, after the responses to the writes have been sent."""
+"""Background job that pushes commits after the responses to the writes have been sent."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -63,7 +63,6 @@ class Outgoing(Job):
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
-        """Push the commits that the remote does not have yet."""
         folder = self._site.git.folder
         mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
@@ -86,7 +85,7 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch, and return the id of its last commit.
+        """Push the served branch, and return its last commit.
 
         Raises RemoteError, or NotTakenOverError if the remote's commits conflict with local commits.
         """

@@ -1,6 +1,4 @@
-"""Backlog of commits that have not been pushed: how many there are, how old they are, and why they were not
-pushed.
-"""
+"""Backlog of commits that have not been pushed."""
 
 import json
 from contextlib import suppress
@@ -20,7 +18,7 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number and age of the commits that have not been pushed, and the reason.
+    """Number and age of the commits that have not been pushed, and the reason.
 
     - `since`: the time of the oldest of these commits, in seconds since 1970.
     - `error`: the error from the last push.
@@ -61,9 +59,7 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error from the last push in a file for other processes. If `error` is "", delete that
-    file.
-    """
+    """Store the error from the last push for other processes, or clear it if `error` is ""."""
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

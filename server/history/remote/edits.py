@@ -15,7 +15,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
+    """Uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
 
     `hidden` is set if git was told to assume that the file is unchanged.
     """
@@ -31,9 +31,7 @@ class Edit:
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to the files at `paths`, which are relative to the site, by path. Raises
-    CommitError.
-    """
+    """Return the uncommitted changes to files, by path. Raises CommitError."""
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
         printed = os.fsdecode(git_as_owner(repository.top, "status", *STATUS_OPTIONS, "--", *batch))
@@ -57,8 +55,7 @@ def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create a commit of the working tree on top of `head` without moving a branch, and return the commit's
-    id.
+    """Commit the working tree on top of `head` without moving a branch, and return the commit id.
 
     The commit contains all tracked files and the files at `paths`. `folder` is for temporary files. Raises
     CommitError.
@@ -84,9 +81,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return those of the changed `paths` at which a file has replaced a folder, or a folder has replaced a
-    file.
-    """
+    """Return the changed paths at which a file has replaced a folder, or a folder has replaced a file."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

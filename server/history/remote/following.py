@@ -1,5 +1,4 @@
-"""The follower: a process that fetches from the git remote at intervals or when notified, and merges new
-commits.
+"""Follower: the process that fetches from the git remote and merges new commits.
 
 Only one of the processes that serve a site's folder is the follower.
 """
@@ -147,9 +146,7 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply the remote commit `theirs` to the site, unless the same obstacle as before still prevents
-        this.
-        """
+        """Apply a remote commit to the site, unless it was blocked before and nothing has changed since."""
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return

@@ -1,4 +1,4 @@
-"""Chooses the commit to check out when the remote has new commits: theirs, or a merge of theirs with ours."""
+"""Choice of the commit to check out when the remote has new commits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
+    """Commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
 
     `taken` contains files with local edits that the commit already includes.
     """
@@ -75,9 +75,9 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which files on disk must be compared to find local edits.
+    """Return the commit with which files on disk are compared to find local edits.
 
-    This commit includes the edits that are already in the target.
+    It includes the edits that are already in the target.
     """
     if not target.taken:
         return head
@@ -90,9 +90,7 @@ def _merge(past: PastStates, sides: Sides) -> str:
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create a single commit that contains all local changes, on top of the remote's rewritten history.
-    Return its id.
-    """
+    """Commit all local changes on top of the remote's rewritten history, and return the commit id."""
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -102,7 +100,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
 
 
 def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
-    """Merge two commits. Return the files that differ from `ours`, with their new content."""
+    """Return the files that a merge changes in `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:
@@ -123,7 +121,6 @@ def _sign(past: PastStates, message: str) -> Signed:
 
 
 def _conflict_error(error: UnmergedError) -> NotTakenOverError:
-    """Return an error that names the documents and files in conflict."""
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])

@@ -1,8 +1,4 @@
-"""Queue of threads that wait to push. The first thread becomes the leader, and pushes the writes of all
-threads.
-
-The leader can run jobs in the waiting threads.
-"""
+"""Queue of threads that wait to push. The leader, which is the first thread, pushes all their writes."""
 
 import threading
 from collections import deque
@@ -23,9 +19,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the thread that the turn belongs to. Return the job's result, or raise the exception
-        that the job raised.
-        """
+        """Run a job in the turn's thread, and return its result or raise its exception."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []

@@ -1,4 +1,4 @@
-"""Pushes the served branch, after merging the remote's commits."""
+"""Pushing the served branch, after merging the remote's commits."""
 
 import random
 import time
@@ -21,7 +21,7 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`).
+    """Checked-out commit (`head`) and last commit on the remote's branch (`tip`).
 
     `head` contains all fetched commits.
     """
@@ -44,10 +44,9 @@ class Pusher:
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the remote's commits into the served branch, unless `commit` already contains them. Return
-        the result.
+        """Merge the remote's commits into the served branch, unless `commit` already contains them.
 
-        If `ask` is set, fetch first. Raises RemoteError, or NotTakenOverError if there are conflicts.
+        If `ask` is set, fetches first. Raises RemoteError, or NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -96,9 +95,7 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has received a commit, after its response to the push was lost. Raises
-        RemoteError.
-        """
+        """Return whether the remote has received a commit. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -124,9 +121,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for the pauses between pushes, which give other machines a chance to push. Not
-    thread-safe.
-    """
+    """Calculator of pauses between pushes, which give other machines a chance to push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
@@ -147,5 +142,5 @@ class PushFairness:
 
     @property
     def left(self) -> float:
-        """The number of seconds until the next push is allowed."""
+        """Number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

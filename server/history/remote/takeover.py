@@ -1,4 +1,4 @@
-"""Takeover of a remote commit: applies it to the site in a single write, and preserves local changes.
+"""Takeover: applying a remote commit to the site in a single write, and preserving local changes.
 
 Uncommitted edits are merged and remain uncommitted. If they can't be merged, nothing changes.
 """
@@ -66,14 +66,14 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes. `odd` contains symbolic links and other special files."""
+    """Files that a commit changes. `odd` contains symbolic links and other special files."""
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Applies remote commits to the site. Safe to use from multiple threads and processes."""
+    """Service that applies remote commits to the site. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -87,8 +87,7 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply the commit `theirs` from the remote branch `branch` (by default, the served branch) to the
-        site.
+        """Apply a commit from a remote branch, which is the served branch by default.
 
         If the commit is a write, `by` is its author. Raises NotTakenOverError, BusyError and StorageError.
         """
@@ -149,7 +148,7 @@ class Takeover:
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit all writes in the commit queue, and complete an interrupted merge."""
+        """Commit all queued writes. Raises NotTakenOverError if a merge is not committed yet."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
@@ -212,7 +211,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change, by path, with local edits merged into their new content.
+        """Return the new files by path, with local edits merged into them.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
@@ -242,7 +241,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Add the files in `outcomes` to a changeset, with the content that a git checkout would write."""
+        """Add files to a changeset, with the content that a git checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -282,7 +281,7 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Return the signatures of files. Raises NotTakenOverError if a file can't be accessed."""
+    """Raises NotTakenOverError if a file can't be accessed."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:
@@ -293,7 +292,6 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
-    """Raise NotTakenOverError if any of the local edits is of a kind that can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but marked as unchanged in git (see git ls-files -v)"
         raise NotTakenOverError(message, {"files": hidden})
@@ -309,9 +307,7 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
 
 
 def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
-    """Raise NotTakenOverError if checking out the `incoming` files would overwrite staged or untracked local
-    files.
-    """
+    """Raise NotTakenOverError if a checkout would overwrite staged or untracked local files."""
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):
         raise NotTakenOverError(

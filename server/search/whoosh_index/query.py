@@ -1,4 +1,4 @@
-"""Query compiler: converts a parsed search to a whoosh query."""
+"""Compiler that converts a parsed search to a whoosh query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of the queries in `parts`. The more queries a document
-    matches, the higher its score.
-    """
+    """Query that at least `least` of the queries in `parts` must match. More matches give a higher score."""
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
@@ -85,9 +83,9 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for a sequence of words. Each word is given as a list of terms.
+    """Query for a sequence of words, each given as a list of terms.
 
-    If `start` is set, the words must be in the attribute whose positions begin at `start`.
+    If `start` is set, the words must be in the attribute whose positions begin there.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -114,9 +112,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document contains the phrase. The time that this takes is linear in the
-        number of positions and words.
-        """
+        """Return whether the current document contains the phrase, in linear time."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -170,7 +166,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryMaker:
-    """Compiler that creates queries for one state of the index."""
+    """Compiler for queries to one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
@@ -178,7 +174,7 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language, or None if nothing can match.
 
-        Unless `every` is set, texts that match only a single word or clause are also found.
+        Unless `every` is set, a single matching word or clause is enough.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -205,16 +201,14 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for the words in headings. These queries only increase the scores of texts that
-        match anyway.
-        """
+        """Return queries for words in headings, which only increase the scores of matches."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return the query for a clause, or None if nothing can match."""
+        """Return None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -234,7 +228,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
-        """Return the terms to search for to find a word, with their weights."""
+        """Return the terms with which to find a word, and their weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):

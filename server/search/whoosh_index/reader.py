@@ -1,4 +1,4 @@
-"""Index reader: finds the best matches, counts matches, and suggests similar words."""
+"""Index reader that finds and counts matches, and suggests similar words."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +30,8 @@ SCORE_DECIMALS = 9
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (each with its score and key), the number of matches in each group, and the words in
-    the search that no version contains.
+    """The best matches (score and key), the number of matches by group, and the words that no version
+    contains.
     """
 
     best: list[tuple[float, str]]
@@ -40,9 +40,7 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches. They are ordered only by score and key, so that consecutive pages of results
-    do not overlap.
-    """
+    """The best `limit` matches, ordered only by score and key, so that pages of results do not overlap."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -50,7 +48,7 @@ class _Best:
         self._worst = -inf  # Matches with a lower score can't be among the best.
 
     def add(self, score: float, keys: Any, number: int) -> None:
-        """Add a match. Its key, `keys[number]`, is read only if the match can be one of the best."""
+        """Add a match. Its key is `keys[number]`, which is read only if necessary."""
         if score < self._worst:
             return
         self._found.append((-round(score, SCORE_DECIMALS), keys[number]))
@@ -100,10 +98,10 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups that `wanted` accepts, and the number of matches in
-        each group that `counted` accepts. Raises LimitError.
+        """Return the best `limit` versions in the groups that `wanted` accepts.
 
-        `documents` contains, for each language, the number of versions in the counted groups.
+        Matches are counted in the groups that `counted` accepts. `documents` is the number of versions in
+        these groups, by language. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -122,8 +120,9 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word, or None. Only words in groups that
-        `counted` accepts are suggested.
+        """Return the best correction for a misspelled word, or None.
+
+        Only words in groups that `counted` accepts are suggested.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
@@ -156,8 +155,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in the groups that `wanted` accepts, and the number
-        of matches in each group that is visible to the caller.
+        """Run a query. Return the best `limit` versions in wanted groups, and the matches per visible
+        group.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)
@@ -186,7 +185,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the words in the search that don't occur in any group that `counted` accepts."""
+        """Return the words in the search that occur in none of the groups that `counted` accepts."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

@@ -18,7 +18,7 @@ EVERY_DOCUMENT_TERM = "\0"  # a term in all documents of a language
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Type of the whoosh fields whose values are complete postings."""
+    """Whoosh field type whose values are complete postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -31,7 +31,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """Return the whoosh schema, which contains fields for each language."""
+    """Return the whoosh schema, with fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

@@ -1,6 +1,4 @@
-"""Statistics about terms, from which scores are computed. The statistics don't reveal whether a hidden
-version contains a word.
-"""
+"""Term statistics for scores. They don't reveal whether a hidden version contains a word."""
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
@@ -15,9 +13,9 @@ _LOG2_POSTINGS_PER_STEP = 3  # Reading the postings of 8 documents costs one ste
 
 
 class Statistics:
-    """Statistics about terms in the groups that the caller is allowed to see.
+    """Term statistics for the groups that the caller is allowed to see.
 
-    `documents` contains, for each language, the number of versions in these groups.
+    `documents` is the number of versions in these groups, by language.
     """
 
     def __init__(
@@ -38,7 +36,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return those `limit` terms in `terms` that are most frequent in visible versions."""
+        """Return up to `limit` of the terms, the most frequent in visible versions first."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.
@@ -54,7 +52,6 @@ class Statistics:
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """Return the average length of a field in the visible versions that contain a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:
@@ -79,14 +76,13 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores that are computed only from versions that the caller is allowed to see."""
+    """BM25 scores that depend only on versions that the caller is allowed to see."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)
         self.statistics = statistics
 
     def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
-        """Return the object that whoosh uses to score a term."""
         made = super().scorer(searcher, fieldname, text, qf)
         if isinstance(made, scoring.BM25FScorer):
             term = text.decode() if isinstance(text, bytes) else text

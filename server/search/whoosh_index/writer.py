@@ -24,8 +24,9 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index, and a digest of its content. Each paragraph is a tuple (attribute number, weight,
-    text).
+    """A version to index, and a digest of its content.
+
+    Each paragraph is a tuple (attribute number, weight, text).
     """
 
     key: str
@@ -51,7 +52,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Add a version to the index. It replaces any version with the same key."""
+        """Add a version to the index, replacing any version with the same key."""
         if entry.key in self._put:
             self.commit()  # Whoosh can only replace documents that have been committed.
         writer = self._open()
@@ -79,7 +80,6 @@ class IndexWriter:
             self._open().delete_by_term("key", key)
 
     def commit(self) -> None:
-        """Make all changes visible to readers."""
         if self._writer is not None:
             for code, words in self._fresh.items():
                 if words:
@@ -114,9 +114,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return the postings for the terms in a version, the postings for the terms in its headings, and its
-    folded words.
-    """
+    """Return the postings of a version, the postings of its headings, and its folded words."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Cleaning of HTML for feeds: keeps only safe elements and attributes, and makes links absolute."""
+"""HTML cleaner for feeds that keeps only safe elements and attributes and makes links absolute."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -49,8 +49,9 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 
 
 def resolver(address: str, media: str) -> Resolve:
-    """Return a function that makes links absolute. `address` is the document's public URL, and `media` is the
-    URL of the server for `/uploads/`.
+    """Return a function that makes links absolute.
+
+    `address` is the document's public URL, and `media` is the URL of the server for `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:
@@ -70,15 +71,15 @@ def resolver(address: str, media: str) -> Resolve:
 
 
 def _media_path(link: str) -> str:
-    """Return the path of the media file to which a link points (`/uploads/fog.png` for `../uploads/fog.png`),
-    or "" for other links.
+    """Return the path of a linked media file, such as `/uploads/fog.png` for `../uploads/fog.png`, or "" for
+    other links.
     """
     path = link if link.startswith("/") else "/" + link.lstrip("./")
     return path if path.startswith("/uploads/") and "/../" not in path else ""
 
 
 class _Cleaner:
-    """Writer of the allowed elements to `out`. It closes every element."""
+    """HTML writer that keeps only allowed elements and closes every element."""
 
     def __init__(self, resolve: Resolve) -> None:
         self.out: list[str] = []
@@ -142,7 +143,7 @@ class _Cleaner:
 
 
 def clean(html: str, resolve: Resolve) -> str:
-    """Return HTML with absolute links that is safe to show on another page."""
+    """Return HTML that is safe to show on another page, with absolute links."""
     cleaner = _Cleaner(resolve)
     for token in tokenize(html):
         cleaner.add(token)

@@ -1,4 +1,4 @@
-"""The items of a feed, with the documents' values as the content API returns them to the public."""
+"""Feed items, with the documents' values as the content API returns them to the public."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """A picture: its absolute URL, its media type, and its size in bytes."""
+    """Picture in a feed: absolute URL, media type, and size in bytes."""
 
     url: str
     mime: str
@@ -57,7 +57,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a feed. `content` is HTML, and all other texts are plain text."""
+    """Item of a feed. `content` is HTML; all other texts are plain text."""
 
     id: str
     address: str
@@ -74,8 +74,9 @@ class Item:
 
 
 def items_of(feed: Feed, site: PublicSite) -> list[Item]:
-    """Return the items of a feed, in order. Raises the errors of the content API if the feed's settings are
-    invalid.
+    """Return the items of a feed, in order.
+
+    Raises the errors of the content API if the feed's settings are invalid.
     """
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
@@ -110,7 +111,6 @@ def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
 
 
 def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed) -> Iterator[Document]:
-    """Yield the documents that have a public URL, up to the feed's maximum number of items."""
     count = 0
     for document in documents:
         if count == feed.limit:
@@ -124,7 +124,7 @@ def _with_addresses(site: PublicSite, documents: Sequence[Document], feed: Feed)
 
 
 def field_names(feed: Feed, type_: Type, site: PublicSite) -> dict[str, str]:
-    """Return the attribute path for each part of an item, by the part's key in the setting `item`."""
+    """Return the attribute path for each part of an item, such as "title" or "summary"."""
     names = {key: name for key, name in feed.item.items() if name != NO_FIELD}
     title, body = title_of(type_), _content_of(type_)
     defaults = {"title": title, "content": body} | {
@@ -150,9 +150,6 @@ def _fits(attribute: Attribute | None, key: str, site: PublicSite) -> bool:
 
 
 def _populate(paths: Any, type_: Type, schema: Schema) -> dict[str, Any]:
-    """Return the value of the `populate` parameter for the relations, components and media attributes in
-    `paths`.
-    """
     populate: dict[str, Any] = {}
     for path in paths:
         inside, current, names = populate, type_, path.split(".")
@@ -192,7 +189,6 @@ def _values(data: Any, path: str) -> Iterator[Any]:
 
 
 def _cached_item(document: Document, body: bytes, names: Mapping[str, str], site: PublicSite) -> Item:
-    """Return the feed item for a document. `body` is the content API's response for the document."""
     address = site.address(document) or ""
     times = document.updated_at, document.published_at
     media_url = media_origin(site.state.settings, address)
@@ -257,7 +253,7 @@ def _raw(data: Mapping[str, Any], path: str) -> Iterator[Any]:
 
 
 def without_modules(text: str) -> str:
-    """Return MDX text without its `import` and `export` statements. Code blocks are left unchanged."""
+    """Return MDX text without `import` and `export` statements. Code blocks are left unchanged."""
     kept: list[str] = []
     fence, in_module = "", False  # the fence of the current code block, and whether the line is JavaScript
     for line in text.split("\n"):
@@ -281,9 +277,6 @@ def _html(value: Any) -> str:
 
 
 def _authors(data: Mapping[str, Any], path: str, type_: Type, schema: Schema) -> Iterator[str]:
-    """Yield the names of the authors at an attribute path. For a relation, these are the titles of the
-    related documents.
-    """
     target = _target_of(type_, path.split("."), schema)
     title = title_of(target) if target else None
     for value in _values(data, path):

@@ -1,4 +1,4 @@
-"""Feeds in the formats RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
+"""Feeds in RSS 2.0, Atom 1.0 (RFC 4287) and JSON Feed 1.1 (docs/feeds.md)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A feed with its items, independent of the feed's format. `url` is the feed's own URL."""
+    """Feed with its items, independent of the format. `url` is the feed's own URL."""
 
     title: str
     description: str
@@ -40,7 +40,7 @@ class Channel:
 
 
 class FeedFormat(NamedTuple):
-    """A format for feeds: its media type, and the function that writes a feed."""
+    """Feed format: its media type, and the function that writes a feed."""
 
     media_type: str
     write: Callable[[Channel], str]
@@ -49,8 +49,7 @@ class FeedFormat(NamedTuple):
 def feed_text(site: PublicSite, name: str, extension: str) -> str:
     """Return the text of a feed in one of the FORMATS.
 
-    Raises NotFoundError if the feed isn't public, and the errors of the content API if its settings are
-    invalid.
+    Raises NotFoundError if the feed isn't public.
     """
     feed = site.state.settings.feeds.get(name)
     if feed is None or not is_public(feed, site):
@@ -81,7 +80,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
 
 
 def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the URL of the home page on the host of the feed's documents. Raises NotFoundError."""
+    """Return the URL of the home page on the documents' host. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):
@@ -91,9 +90,7 @@ def _home(feed: Feed, site: PublicSite) -> str:
 
 
 def _written(item: Item, name: str, write: Callable[[Item], str]) -> str:
-    """Return the text of an item in the format `name`. The text is stored in the item, so that it is written
-    only once.
-    """
+    """Return an item in the format `name`. The result is cached in the item."""
     text = item.written.get(name)
     if text is None:
         text = item.written[name] = write(item)

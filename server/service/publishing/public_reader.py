@@ -1,4 +1,4 @@
-"""What the public is allowed to find: the published documents for feeds, sitemaps and redirects."""
+"""Published documents that the public is allowed to find, for feeds, sitemaps and redirects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class PublicSite:
-    """One state of a site, as the public sees it. `budget` limits the cost of a request."""
+    """Public view of one state of a site. `budget` limits the cost of a request."""
 
     state: State
     budget: Budget = UNLIMITED
@@ -32,7 +32,7 @@ class PublicSite:
 
     @property
     def types(self) -> list[Type]:
-        """The content types that have public URLs and that the public is allowed to find."""
+        """Content types that have public URLs and that the public is allowed to find."""
         urls, actor = self.state.settings.urls, self.actor
         types = self.state.schema.content_types
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]
@@ -42,9 +42,7 @@ class PublicSite:
         return locales.available if type_.localized else (locales.default,)
 
     def documents(self) -> Iterator[tuple[Document, str]]:
-        """Yield each published document that has a public URL, with that URL. The order depends only on the
-        documents.
-        """
+        """Yield each published document that has a public URL, with that URL, in a stable order."""
         for type_ in self.types:
             for locale in self.locales(type_):
                 order = self.state.snapshot.list(type_, locale, PUBLISHED)
@@ -55,19 +53,17 @@ class PublicSite:
                         yield document, address.decode()
 
     def address(self, document: Document) -> str | None:
-        """Return the public URL of a document, or None if it has none."""
         return self.addresses(document.type, document.locale)(document).decode() or None
 
     def addresses(self, type_: Type, locale: str) -> Make:
-        """Return a function that returns a document's public URL, or b"" if the document has none."""
+        """Return a function that returns a document's public URL, or b"" if it has none."""
         key = type_.uid, locale
         if key not in self._addresses:
             self._addresses[key] = self.cached("address", type_, locale, self._make_address(type_, locale))
         return self._addresses[key]
 
     def cached(self, what: str, type_: Type, locale: str, make: Make) -> Make:
-        """Return a function that returns the same results as `make`, but caches them until the document
-        changes.
+        """Return a cached version of `make`.
 
         The results of `make` must depend only on the document and its public URL.
         """

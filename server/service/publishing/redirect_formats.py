@@ -1,6 +1,6 @@
-"""Redirects in the form of configuration files for web servers and hosting services (docs/redirects.md).
+"""Redirects as configuration files for web servers and hosting services (docs/redirects.md).
 
-Spaces, quotes, semicolons and line breaks can't occur in the redirects, because they are percent-encoded.
+Spaces, quotes, semicolons and line breaks can't occur in redirects, because they are percent-encoded.
 """
 
 import json
@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """A format for redirects. `write` returns the text, and the redirects that the format can't represent."""
+    """Format for redirects. `write` returns the text, and the redirects that the format can't represent."""
 
     several_hosts: bool
     write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
@@ -44,9 +44,6 @@ def _decoded(path: str) -> str | None:
 
 
 def _encoded(target: str) -> str:
-    """Return a redirect's target with those characters percent-encoded that have a special meaning in some of
-    the formats.
-    """
     scheme, colon, rest = target.partition("://")
     for character in "$'();,*!":
         rest = rest.replace(character, f"%{ord(character):02X}")
@@ -70,9 +67,7 @@ def _lines(
 
 
 def _target_in_rule(redirect: Redirect) -> str:
-    """Return a redirect's target for a file named `_redirects`. It is only a path if the target is on the
-    same host as the source.
-    """
+    """Return a redirect's target: a path if it is on the same host, otherwise a URL."""
     target = _encoded(redirect.target)
     if origin_of(redirect.target) != redirect.origin:
         return target
@@ -142,7 +137,7 @@ def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 
 
 def _nginx_locations(path: str) -> tuple[str, ...]:
-    """Return a path without and with a slash at the end, or () if nginx can't read it."""
+    """Return a path with and without a trailing slash, or () if nginx can't represent it."""
     decoded = _decoded(path)
     if decoded is None or len(decoded.encode()) + 1 > _MAX_NGINX_LOCATION_BYTES:
         return ()

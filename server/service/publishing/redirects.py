@@ -1,7 +1,4 @@
-"""Redirects from documents' former addresses to their current addresses.
-
-Former addresses are aliases, and the addresses that documents had at earlier commits.
-"""
+"""Redirects from documents' former addresses and aliases to their current addresses."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,9 +34,7 @@ _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """A redirect from `source`, a percent-encoded path (and query) on the host `origin`, to a URL on any
-    host.
-    """
+    """Redirect from `source`, a percent-encoded path on the host `origin`, to a URL on any host."""
 
     origin: str
     source: str
@@ -47,7 +42,6 @@ class Redirect(NamedTuple):
     document: Document
 
     def as_json(self) -> dict[str, Any]:
-        """Return the redirect in the form of a JSON object."""
         _, document_id, locale = self.document.key
         return {
             "from": self.source,
@@ -69,7 +63,7 @@ class RedirectList:
 
     @cached_property
     def body(self) -> bytes:
-        """The redirects as JSON, for `GET /redirects`."""
+        """Redirects as JSON, for `GET /redirects`."""
         data = [redirect.as_json() for redirect in self.redirects]
         return dumps({"data": data, "meta": {"total": len(data), "problems": len(self.problems)}})
 
@@ -79,7 +73,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """An alias in a document's file. `text` is the alias as it is written there, and `line` is its line."""
+    """Alias in a document's file. `text` is the alias as written there, and `line` is its line number."""
 
     document: Document
     address: str
@@ -91,7 +85,7 @@ Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written
 
 
 class Redirects:
-    """The redirects of a site. Thread-safe."""
+    """Access to the redirects of a site. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site
@@ -130,7 +124,7 @@ class Redirects:
         return self._same[1]
 
     def _declared(self, documents: Sequence[tuple[Document, str]], commit: str) -> Iterator[Alias]:
-        """Yield the aliases in the documents' files. Files that have not changed are not read again."""
+        """Yield the aliases in the documents' files. Unchanged files are not read again."""
         addresses = {document.path: (document, address) for document, address in documents}
         entries = {} if commit else self.site.basis()[3]
         known = {} if commit else self._aliases
@@ -200,11 +194,9 @@ def list_redirects(
     *,
     aliases_from_root: bool = False,
 ) -> RedirectList:
-    """Return the redirects from aliases and former addresses to current addresses. An alias takes precedence
-    over a former address.
+    """Return the redirects to current addresses. Aliases take precedence over former addresses.
 
-    `declared` contains the aliases. `former` maps each former address to the document that had it last. It is
-    a problem if an alias belongs to more than one document or is the address of a document.
+    `declared` contains the aliases. `former` maps each former address to the document that had it last.
     """
     current: dict[Source, tuple[Document, str]] = {}
     builder = _Builder(current, from_root=aliases_from_root)
@@ -259,15 +251,11 @@ def _add_aliases(builder: _Builder, declared: Iterable[Alias]) -> None:
 
 
 def _target(source: Source, aliases: Iterable[Alias]) -> Source:
-    """Return the address to which a source leads. If the aliases lead to more than one, prefer an address
-    other than the source.
-    """
     targets = [source_of_address(alias.address) for alias in aliases]
     return next((target for target in targets if target != source), targets[0])
 
 
 def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Mapping[Source, Source]) -> None:
-    """Add a problem for an alias that is also the current address of a document."""
     other, _ = builder.current[source]
     loop = _loop(source, source_of_address(alias.address), edges)
     if loop:
@@ -278,9 +266,7 @@ def _refuse_existing(builder: _Builder, alias: Alias, source: Source, edges: Map
 
 
 def _loop(source: Source, target: Source, edges: Mapping[Source, Source]) -> list[Source]:
-    """Follow the redirects from `source` via `target`. Return the addresses on the way if they lead back to
-    `source`, and [] otherwise.
-    """
+    """Return the redirects from `source` via `target` back to `source`, or [] if there is no loop."""
     chain = [source, target]
     while chain[-1] != source and chain[-1] in edges and len(chain) < MAX_LOOP:
         chain.append(edges[chain[-1]])

@@ -1,6 +1,6 @@
-"""Sitemaps (https://www.sitemaps.org/protocol.html) of all pages that show published documents.
+"""Sitemaps of all public pages (https://www.sitemaps.org/protocol.html).
 
-If there is more than one sitemap, `/sitemap.xml` is an index of the sitemaps.
+If there is more than one sitemap, `/sitemap.xml` is their index.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,12 +24,11 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 
 
 def part_name(number: int) -> str:
-    """Return the file name of sitemap number `number` (starting at 1)."""
     return f"sitemap-{number}.xml"
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. NAME is the only sitemap or, if there are several, the index.
+    """Return the sitemaps by file name. NAME is the only sitemap or the index of the sitemaps.
 
     Raises NotFoundError if no content type has public URLs.
     """
@@ -47,9 +46,7 @@ def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BY
 
 
 def _urls(site: PublicSite) -> Iterator[bytes]:
-    """Yield an XML element for each address, sorted by address. An address that several documents have is
-    listed only once.
-    """
+    """Yield one XML element for each address, sorted by address."""
     by_document: dict[Key, list[tuple[Document, str]]] = {}
     by_address: dict[str, Document] = {}
     for document, address in site.documents():
@@ -79,9 +76,7 @@ def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document. The default locale also gets a link for all other
-    languages.
-    """
+    """Yield a link for each locale of a document, and one for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

@@ -1,4 +1,4 @@
-"""XML writer that escapes text and removes the characters that XML does not allow."""
+"""XML writer that escapes text and removes illegal characters."""
 
 import re
 from collections.abc import Iterable
@@ -14,13 +14,13 @@ def legal(text: str) -> str:
 
 
 def element(name: str, content: str = "", **attributes: str) -> str:
-    """Return an XML element that contains text. In the names of `attributes`, `__` stands for a colon."""
+    """Return an XML element that contains text. In attribute names, `__` stands for a colon."""
     start = f"{name}{_attributes(attributes)}"
     return f"<{start}>{escape(legal(content), quote=False)}</{name}>" if content else f"<{start}/>"
 
 
 def parent(name: str, children: Iterable[str], **attributes: str) -> str:
-    """Return an XML element that contains other elements, each of which starts on a new line."""
+    """Return an XML element that contains other elements, one on each line."""
     lines = "\n".join(children)
     return f"<{name}{_attributes(attributes)}>\n{lines}\n</{name}>"
 

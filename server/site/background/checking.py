@@ -1,4 +1,4 @@
-"""Background check for problems that a change to one file caused or resolved in other files."""
+"""Background check for problems that a change to one file causes or resolves in other files."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,9 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that finds problems that changes to the site caused in other files. It waits until the site has
-    been unchanged for a while.
-    """
+    """Job that checks whether changes have caused problems in other files, once the site is idle."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -62,9 +60,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the problems between documents that exist only in `after` (new) and those that exist only in
-    `before` (resolved).
-    """
+    """Return the problems that exist only in `after` (new) and only in `before` (resolved)."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -83,8 +79,7 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 class _PackedChange:
     """Two snapshots and their difference, serialized for another process.
 
-    If both snapshots have the same schema, `before` is None, because it can be computed from the other
-    fields.
+    `before` is None if both snapshots have the same schema.
     """
 
     before: PackedSnapshot | None
@@ -136,7 +131,7 @@ def _find_problems(
 ) -> Problems:
     """Return the new and the resolved problems between documents in two snapshots.
 
-    Each snapshot is paired with the versions that the other snapshot lacks. `moved` contains the keys of
+    Each snapshot is paired with the document versions that exist only in it. `moved` contains the keys of
     added and deleted documents.
     """
     (old, removed), (new, added) = before, after

@@ -1,4 +1,4 @@
-"""Background jobs for a site: applying other workers' changes, committing, resizing images, cleaning up."""
+"""Background jobs that apply other workers' changes, commit writes, resize images and delete unused files."""
 
 import logging
 from collections.abc import Mapping
@@ -12,10 +12,7 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job in each worker that applies other workers' changes.
-
-    Requests do not wait for this job: each first applies the changes that its response must include.
-    """
+    """Job that applies changes made by other workers."""
 
     name = "follow-log"
     failure = "a change can't be applied; serving the last good state"
@@ -30,7 +27,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits those writes that the requests themselves did not commit."""
+    """Job that commits queued writes."""
 
     name = "commit"
     failure = "writes can't be committed"
@@ -62,7 +59,7 @@ class SweepState(Job):
 
 
 class ScalePictures(Job):
-    """Job that creates the resized variants of images that were copied into content/uploads/."""
+    """Job that creates missing resized variants of images."""
 
     name = "scale"
     failure = "images without resized variants can't be listed"

@@ -1,4 +1,4 @@
-"""Calls slow functions in a separate process, so that they do not block requests."""
+"""Execution of slow functions in a separate process, so that they do not block requests."""
 
 import gc
 import os
@@ -22,8 +22,7 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # the new process imports 
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Call the module-level function `work` in a separate process with a lower priority, and return its
-    result.
+    """Run the module-level function `work` in a separate low-priority process, and return its result.
 
     Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """

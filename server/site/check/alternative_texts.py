@@ -1,4 +1,4 @@
-"""Search for images without alternative text in media attributes."""
+"""Check for media attributes whose images have no alternative text."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -18,9 +18,9 @@ TEXT = "alternativeText"
 def undescribed_images(
     page: Page, document: Document, snapshot: Snapshot, keys: Collection[str] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each image without alternative text in a document's media attributes.
+    """Yield a problem for each image in a document's media attributes that has no alternative text.
 
-    If `keys` is given, only the media files with these keys are considered.
+    If `keys` is given, only the media files with these keys are checked.
     """
     counts: Counter[KeyPath] = Counter()
     for attribute, at, key in targets_in(snapshot.schema, document.type, document.read_row()[VALUES], ()):

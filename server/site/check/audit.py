@@ -1,4 +1,4 @@
-"""Input for checks: the site's documents, and the files in its folders."""
+"""Input for checks: the site's documents and files."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -30,10 +30,10 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """A site's documents and files as input for checks.
+    """A site's documents and files, as input for checks.
 
-    `texts` contains unsaved texts from an editor, by path. Checks use them instead of the files on disk.
-    Checks call `checkpoint` before each document. It may raise an exception to abandon the check.
+    `texts` contains unsaved texts by path, which replace the files on disk. Checks call `checkpoint` before
+    each document; it can raise an exception to stop the check.
     """
 
     root: Path
@@ -58,13 +58,13 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Claim of each document file, by path: the document that it should contain according to its path."""
+        """The document that each file should contain according to its path."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Keys of the documents whose files exist, even if the files are unreadable."""
+        """Keys of all documents that have a file, even an invalid one."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -81,16 +81,12 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Documents from files that are too broken to be served, each with only the values that can be
-        read.
-        """
+        """Documents from invalid files, with only the values that can be read."""
         paths = sorted(self.claims.keys() - self.documents.keys())
         return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
 
     def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
-        """Return the document in the parsed file `tree`, with only the values that can be read, and without
-        timestamps.
-        """
+        """Return the document in a parsed file, with only its readable values and no timestamps."""
         reading = Reading(self.snapshot.schema.types, path)
         values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
         document_id = read_own_id(tree, claim.document_id, reading)
@@ -98,7 +94,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Renames of documents and media files in past commits and in git's index, by the old key."""
+        """Renames of documents and media files, according to git, by old key."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -109,9 +105,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Names with which attributes can refer to documents and media files, by the uid of their content
-        type.
-        """
+        """Ids of documents and keys of media files, by the uid of their content type."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -125,7 +119,7 @@ class Audit:
         return nearest(self.parsed(path)[1], at)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return the values in a document file and their positions, both empty if it is unreadable."""
+        """Return the values in a file and their positions, both empty if the file is invalid."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:
@@ -134,7 +128,7 @@ class Audit:
             return {}, {}
 
     def text(self, path: str) -> str:
-        """Return the text of a file without a byte order mark. Raises OSError and SyntaxProblem."""
+        """Raises OSError or SyntaxProblem if the file can't be read."""
         return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 

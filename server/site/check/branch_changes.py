@@ -28,7 +28,7 @@ MAX_CHANGED_FILES = 1000  # with more changes, the whole site is checked
 
 @dataclass(frozen=True, eq=False)
 class BranchChanges:
-    """Files (`paths`) that differ from `base`, the commit from which a branch was created."""
+    """The files that have changed since `base`, the commit at which a branch was created."""
 
     root: Path
     base: str
@@ -36,7 +36,7 @@ class BranchChanges:
 
     @property
     def affects_everything(self) -> bool:
-        """Whether all files must be checked because settings, schemas or very many files have changed."""
+        """Whether all files must be checked, because settings, schemas or very many files have changed."""
         is_configured = any(p == SETTINGS or p.startswith(f"{TYPES}/") for p in self.paths)
         return is_configured or len(self.paths) > MAX_CHANGED_FILES
 
@@ -46,7 +46,7 @@ class BranchChanges:
 
     @cached_property
     def old_texts(self) -> Mapping[str, str]:
-        """Texts of the changed files before the changes, by path. Omits new files and media files."""
+        """Old texts of the changed files, by path. Omits new files and media files."""
         paths = sorted(path for path in self.paths if not is_upload(path) and "\n" not in path)
         blobs = read_blobs(self.root, [f"{self.base}:./{path}" for path in paths])
         texts = {}
@@ -58,9 +58,7 @@ class BranchChanges:
         return {path: text for path, text in texts.items() if text}
 
     def old_keys(self, layout: Layout) -> Iterator[Key]:
-        """Yield the keys that the changed documents and media files had before the changes. Some of them may
-        still exist.
-        """
+        """Yield the old keys of the changed documents and media files."""
         for path in self.paths:
             if is_upload(path):
                 yield MEDIA, media_key(path) or ""
@@ -70,7 +68,7 @@ class BranchChanges:
                 yield claim.type.uid, _written_id(path, text) or claim.document_id
 
     def old_anchors(self) -> Mapping[str, frozenset[str]]:
-        """Return the anchors, in folded form, that changed Markdown files had before the changes, by path."""
+        """Return the old anchors in the changed Markdown files, by path."""
         texts = {path: text for path, text in self.old_texts.items() if path.endswith(MARKDOWN)}
         return {path: read_prose(_body(text), 1).anchors for path, text in texts.items()}
 
@@ -95,7 +93,7 @@ def _body(text: str) -> str:
 def changes_since(root: Path, name: str) -> BranchChanges:
     """Return the changes since HEAD diverged from the branch or commit `name`, including untracked files.
 
-    Raises SetupError.
+    Raises SetupError if git can't find or compare the commits.
     """
     if git_folder(root) is None:
         raise SetupError("--changed", None, "this site is not in a git repository", "check the whole site")
@@ -122,8 +120,9 @@ def changes_since(root: Path, name: str) -> BranchChanges:
 
 
 def files_that_contain(root: Path, words: list[str], *, untracked: bool = False) -> frozenset[str]:
-    """Return the paths of the tracked files that contain any of `words`. If `untracked` is set, also search
-    files that git neither tracks nor ignores.
+    """Return the paths of the tracked files that contain any of the words.
+
+    If `untracked` is set, also search new files that git does not ignore.
     """
     if not words:
         return frozenset()

@@ -1,6 +1,4 @@
-"""Check of the changes on a branch: problems in changed files, and problems that the changes cause in other
-files.
-"""
+"""Check of the changes on a branch, including the problems that they cause in unchanged files."""
 
 import re
 from collections.abc import Iterator
@@ -43,9 +41,7 @@ _DOCUMENT_AUDITS = (duplicate_values, find_in_documents)  # not called for uncha
 
 
 def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = False) -> Survey:
-    """Check the changes on a branch. If settings, schemas or very many files have changed, check all
-    files.
-    """
+    """Check the files that changed on a branch, or all files if the changes affect everything."""
     if changes.affects_everything:
         return survey_site(site, translations=translations)
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -64,7 +60,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files, and of the files with other versions of the same documents."""
+    """Return the paths of the changed files and of other versions of the same documents."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -84,9 +80,6 @@ def _stem(path: str) -> str:
 def _find_between(
     audit: Audit, near: frozenset[str], changes: BranchChanges, *, translations: bool
 ) -> Iterator[Problem]:
-    """Yield the problems in the files `near` that involve more than one version of a document, or more than
-    one document.
-    """
     media = any(map(is_upload, changes.paths))
     optional = [
         find
@@ -152,7 +145,7 @@ def _find_dangling(audit: Audit, joined: Snapshot, changes: BranchChanges) -> It
 def _find_caused(
     audit: Audit, joined: Snapshot, changes: BranchChanges, targets: LinkTargets
 ) -> Iterator[Problem]:
-    """Yield problems in unchanged documents: relations and links whose targets the changes have removed."""
+    """Yield the problems that the changes cause in unchanged documents."""
     removed = {key for key in changes.old_keys(audit.layout) if not exists(joined, key)}
     gone = _gone_targets(audit, changes)
     # Each spelling of a relation contains the last part of the id.
@@ -172,9 +165,7 @@ def _find_caused(
 
 
 def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]:
-    """Yield a problem for each use without alternative text of an image that has changed, or whose
-    description file has.
-    """
+    """Yield a problem for each use of a changed image that has no alternative text."""
     paths = (path.removesuffix(SIDECAR_SUFFIX) for path in changes.paths if is_upload(path))
     keys = {key for path in paths if (key := media_key(path))}
     for document in pointing(audit.snapshot, {(MEDIA, key) for key in keys}) if keys else ():
@@ -184,16 +175,13 @@ def _find_undescribed(audit: Audit, changes: BranchChanges) -> Iterator[Problem]
 
 
 def _last_in_address(audit: Audit, path: str) -> str:
-    """Return the last segment of the address of a document's page, or "" if it has none. `path` is the
-    document's file.
-    """
     document = audit.documents.get(path)
     address = audit.addresses.address(document) if document else None
     return basename((address or "").rstrip("/"))
 
 
 def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the addresses of pages and the aliases that the changed documents had before the changes."""
+    """Yield the former page addresses and aliases of the changed documents."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():
@@ -211,10 +199,8 @@ def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
 
 
 def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
-    """Yield the URL of a document. For the default locale, also yield the URLs of its translations, because
-    front ends can show the default locale there.
-    """
     locales = audit.settings.locales
+    # A front end can show the default locale at the addresses of missing translations.
     shows_elsewhere = document.type.localized and document.locale == locales.default
     for locale in locales.available if shows_elsewhere else (document.locale,):
         url = audit.addresses.url_in(locale, document)
@@ -223,9 +209,7 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
 
 
 def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return the link targets that no longer exist: deleted files and former addresses of pages (each with
-    None), and files from which headings were removed (with the anchors of these).
-    """
+    """Return removed link targets, mapped to None, and changed files, mapped to their removed anchors."""
     gone: dict[str, frozenset[str] | None] = dict.fromkeys((*changes.gone, *_gone_addresses(audit, changes)))
     for path, anchors in changes.old_anchors().items():
         page = page_of(audit, path)

@@ -1,4 +1,4 @@
-"""Check that the media files that should be in a bucket exist there."""
+"""Check for media files that are missing from the bucket."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each media file whose object in the bucket is missing or has the wrong size.
+    """Yield a problem for each media file that is missing from the bucket or has the wrong size there.
 
-    Raises BucketError.
+    Raises BucketError if the bucket can't be read.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

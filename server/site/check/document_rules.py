@@ -1,6 +1,4 @@
-"""Rules that apply to a single document: links, images, headings, deprecated attributes, and the rules in its
-schema.
-"""
+"""Rules that apply to a single document, such as those for links, headings and alternative texts."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +20,7 @@ from server.site.check.page import Page
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A document to check. If its file is invalid, `document` is None and only the prose is checked."""
+    """A document to check. `document` is None if its file is invalid."""
 
     page: Page
     document: Document | None
@@ -110,9 +108,9 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield each value at the path `names` of attribute names, with its position.
+    """Yield the key path and the value of each attribute at the path `names` in a document.
 
-    If a component on the path is missing, yield None as the value, unless the component would be in a list.
+    The value is None if a component on the path is missing.
     """
     name, *others = names
     attribute = type_.attributes.get(name)
@@ -152,9 +150,7 @@ def _undescribed_images(subject: Subject) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One rule, and the function that finds violations of it. `reads_prose` is set if it reads only the
-    prose.
-    """
+    """A rule and its check. `reads_prose` is set if the check reads only prose."""
 
     name: str
     find: Callable[[Subject], Iterator[Problem]]
@@ -174,7 +170,7 @@ DOCUMENT_RULES: tuple[_Rule, ...] = (
 def find_in_documents(
     audit: Audit, paths: Collection[str] | None = None, targets: LinkTargets | None = None
 ) -> Iterator[Problem]:
-    """Yield the problems that the rules find in all documents, or only in those at `paths`."""
+    """Yield the problems that the rules find in the documents at `paths` (by default, in all documents)."""
     rules = [rule for rule in DOCUMENT_RULES if audit.settings.level_of(rule.name) != "off"]
     targets = targets or LinkTargets(audit)
     for path, document in audit.documents.items():
@@ -199,10 +195,10 @@ def _find_in_document(
 def check_text(
     audit: Audit, path: str, text: str, document: Document | None, targets: LinkTargets | None = None
 ) -> tuple[Problem, ...]:
-    """Return the problems in the text of one document, which may be unsaved.
+    """Return the problems in the text of one document, which might be unsaved.
 
-    `document` contains the values in the text, or is None if the text is invalid. `targets` can be reused as
-    long as the site does not change.
+    `document` contains the values in the text, or is None if the text is invalid. `targets` can be reused
+    until the site changes.
     """
     page = page_of(audit, path, text)
     if page is None:

@@ -52,7 +52,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return corrections of mistyped words for those of the `problems` that are in site.yaml and schemas."""
+    """Return fixes for the problems that mistyped words in site.yaml and schemas cause."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -80,25 +80,19 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that apply `fixes` to site.yaml and schemas.
-
-    Raises ConflictError or StorageError if a file can't be read.
-    """
+    """Raises ConflictError or StorageError if a file can't be read."""
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
     return changeset.writes()
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Prepare a write that corrects mistyped words. This is a `prepare` function for `Site.write`."""
+    """Correct mistyped words. This is a `prepare` function for `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in a site that can't be opened because of them. The change is not committed.
-
-    Raises any exception from the journal.
-    """
+    """Correct mistyped words in a site that can't be opened, without committing the change."""
     journal = Journal(root, state_folder(root))
     with journal.writing():
         journal.commit(key_fix_writes(root, fixes))
@@ -136,10 +130,9 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of the value `old` in a file with `new`, or removal of the duplicate key on line `line`.
+    """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `what` is a better description of the problem than the problem's message, or "". If `certain` is unset,
-    the fix is only a suggestion.
+    `what` replaces the problem's message unless it is "". `certain` is unset for suggestions.
     """
 
     document: Document
@@ -162,9 +155,7 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the fixes that are certain. Duplicate keys are fixed in files for which `problems` reports
-    them.
-    """
+    """Return the certain fixes, including those for the duplicate keys in `problems`."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
@@ -173,7 +164,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Return the fixes and suggestions for the files at `paths`.
 
-    If it is None, include all files, but no fixes for duplicate keys.
+    If `paths` is None, include all files, but no fixes for duplicate keys.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -243,7 +234,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """Document or media file that a relation or media attribute is meant to refer to."""
+    """The intended target of a relation or media attribute."""
 
     name: str
     what: str = ""
@@ -251,9 +242,7 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the target that `entry` is meant to refer to, or None if it is already spelled correctly or is
-    unclear.
-    """
+    """Return the intended target of an entry, or None if the entry is correct or unclear."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -297,9 +286,7 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document to which the path `text` refers, relative to the site or to the
-    document's file. Return None unless there is exactly one.
-    """
+    """Return the id of the document that the path `text` identifies, or None unless there is exactly one."""
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -312,7 +299,7 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that the unknown id `text` was probably meant to refer to, or None."""
+    """Return the renamed or similarly named document that an unknown id probably stands for, or None."""
     if (type_.uid, text) in audit.claimed:
         return None  # correct, but the document's file can't be read
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
@@ -334,7 +321,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """Fixes that were applied, and the files that could not be changed (`refused`), each with the reason."""
+    """Applied fixes, and the reason for each file that could not be changed, by path."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -349,9 +336,7 @@ class Repair:
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Prepare a write that applies fixes, and return which were applied. This is a `prepare` function for
-    `Site.write`.
-    """
+    """Apply the fixes in a repair. This is a `prepare` function for `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)

@@ -1,4 +1,4 @@
-"""Links to the addresses that the pages of renamed documents had before."""
+"""Links to former page addresses of renamed documents."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,9 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class FormerLinks:
-    """Number of links (`count`) in `files` files to `address`, which a page had before. `now` is its current
-    address.
-    """
+    """Former page address, the current address `now`, and the number of links to the former address."""
 
     address: str
     now: str
@@ -22,9 +20,9 @@ class FormerLinks:
 
 
 def links_to_former(audit: Audit, renamed: Mapping[str, str]) -> list[FormerLinks]:
-    """Return the links to the addresses that a rename of documents' files changes.
+    """Return the links to page addresses that a rename of document files changes.
 
-    `audit` is the state before the rename. `renamed` maps the old paths to the new ones.
+    `renamed` maps old paths to new paths. `audit` is the state before the rename.
     """
     moved: dict[str, tuple[str, str]] = {}
     for path, new in renamed.items():

@@ -1,4 +1,4 @@
-"""Severities of reported problems, and which problems a site accepts.
+"""Severities of problems, and the problems that a site accepts.
 
 A site accepts a problem in its settings, or with a comment `bifolio-ignore: RULE` in the file.
 """
@@ -16,10 +16,9 @@ _COMMENT = re.compile(r"bifolio-ignore:[ \t]*([a-z-]+(?:[ \t]*,[ \t]*[a-z-]+)*)"
 
 
 def with_levels(audit: Audit, problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Yield the problems that the site does not accept, with the severities from `check.rules`.
+    """Yield the problems that the site does not accept, with the severities from its settings.
 
-    Problems that are errors by default can't be accepted, and keep their severity, except those of the rules
-    for content.
+    Errors can't be accepted, except those from content rules.
     """
     settings, ignored = audit.settings, dict[str, dict[int, frozenset[str]]]()
     for problem in problems:
@@ -40,9 +39,7 @@ def with_level(settings: Settings, problem: Problem) -> Problem:
 
 
 def ignored_lines(text: str) -> dict[int, frozenset[str]]:
-    """Return the names of the rules that comments in `text` tell Bifolio to ignore, by line number of the
-    comment.
-    """
+    """Return the names of the rules that `bifolio-ignore` comments disable, by line number."""
     if "bifolio-ignore:" not in text:
         return {}
     found: dict[int, frozenset[str]] = {}
@@ -53,7 +50,10 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 
 
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
-    """Return whether a comment on the problem's line, or on the line above it, accepts the problem."""
+    """Return whether a comment on the same line or the line above accepts the problem.
+
+    A problem without a line number can be accepted on any line.
+    """
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())
     return any(problem.rule in ignored.get(line, ()) for line in (problem.line, problem.line - 1))

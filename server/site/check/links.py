@@ -1,7 +1,7 @@
-"""Check of links in prose to missing files, media files and headings.
+"""Check for links to missing files, pages and headings.
 
-A link to a page address without a document, such as `/articles/fog`, is a problem only if the setting `urls`
-says that all such addresses belong to documents. Otherwise, the front end might have another page there.
+A link to a page address without a document is reported only if the front end probably has no other page
+there.
 """
 
 import os
@@ -37,7 +37,7 @@ _GITHUB_PREFIX = "user-content-"
 
 
 class LinkTargets:
-    """Cached lookup of the files, media files and anchors that links can lead to, in one state of a site."""
+    """Cached lookup of link targets (files, media files and anchors) in one state of a site."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit = audit
@@ -78,8 +78,9 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which the link `target` in the file at `path` leads. For the address
-        of a document's page, this is the document's file. Return None for other addresses.
+        """Return the path of the file to which the link `target` in the file at `path` leads, or None.
+
+        A link to a document's page leads to the document's file.
         """
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
@@ -91,7 +92,7 @@ class LinkTargets:
         return normpath(join(dirname(path), target)) if is_file else None
 
     def exists(self, path: str) -> bool:
-        """Return whether a file exists, on disk or, for a media file, in the bucket."""
+        """Return whether a file exists on disk or in the bucket."""
         if path not in self._exist:
             self._exist[path] = self._look_up(path)
         return self._exist[path]
@@ -178,9 +179,9 @@ def _below_page(path: str, target: str) -> str:
 
 
 def page_of(audit: Audit, path: str, text: str | None = None) -> Page | None:
-    """Return the `Page` for a file, or None if the file belongs to no content type.
+    """Return the page for a file, or None if the file belongs to no content type.
 
-    If `text` is given, it is used instead of the text on disk.
+    If `text` is given, it replaces the text on disk.
     """
     claim = audit.layout.claim(path)
 
@@ -202,9 +203,9 @@ def page_of_document(audit: Audit, document: Document) -> Page:
 def broken_links(
     page: Page, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None] | None = None
 ) -> Iterator[Problem]:
-    """Yield a problem for each link in a page whose target does not exist.
+    """Yield a problem for each broken link on a page.
 
-    If `gone` is given, only links to those targets are considered.
+    If `gone` is given, only links to these targets are checked.
     """
     for passage in page.passages:
         for link in passage.prose.links:
@@ -217,10 +218,9 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a file, heading or address in `gone`.
+    """Return whether a link leads to a target in `gone`.
 
-    `gone` maps each file to the anchors that it has lost, or to None if the whole file is gone. It maps
-    addresses of pages to None.
+    `gone` maps removed targets to None, and changed files to their removed anchors.
     """
     target, _, fragment = link.target.partition("#")
     target = unquote(target.partition("?")[0])

@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
 
 
 def find_unused_media(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each media file to which no attribute or document text refers."""
+    """Yield a problem for each media file to which no document refers."""
     used = {key for uid, key in referred_keys(audit.snapshot) if uid == MEDIA}
     unused = {key: file for key, file in audit.snapshot.media.items() if key not in used}
     if not unused:
@@ -32,8 +32,9 @@ def find_unused_media(audit: Audit) -> Iterator[Problem]:
 
 
 def _names_in_documents(audit: Audit) -> set[str]:
-    """Return everything in documents that looks like a file name. For the name of a resized variant, include
-    that of the original image.
+    """Return everything in documents that looks like a file name.
+
+    The name of an image variant also counts as the name of the original image.
     """
     names: set[str] = set()
     for path in audit.claims:

@@ -1,4 +1,4 @@
-"""Check for documents to which kept migrations have not been applied."""
+"""Check for documents to which the site's migrations have not been applied."""
 
 from collections.abc import Iterator
 
@@ -14,9 +14,7 @@ from server.write.context import Context
 
 
 def find_documents_lacking_migrations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document to which a kept migration has not been applied, for example because
-    the document comes from an older branch.
-    """
+    """Yield a problem for each document to which one of the site's migrations has not been applied."""
     if (audit.root / MIGRATIONS).is_dir():
         schema, settings = audit.snapshot.schema, audit.settings
         store = Store(audit.root, schema, settings, CommitTimes().timestamps)

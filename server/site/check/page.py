@@ -1,4 +1,4 @@
-"""The saved or unsaved text of one document's file, and the prose in its attributes."""
+"""Text of one document's file, saved or unsaved, and the prose in it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The prose in the attribute at the path `at`."""
+    """Prose in the attribute at the path `at`."""
 
     at: KeyPath
     prose: Prose
@@ -29,9 +29,9 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """Text of a document's file. `read` is called to read it when it is first needed.
+    """Text of a document's file, loaded by calling `read` when it is first needed.
 
-    If `document` is given, the prose comes from its values. This is faster, but then positions do not match
+    If `document` is given, the prose comes from its values, which is faster, but then positions do not match
     the file.
     """
 
@@ -52,7 +52,7 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes. Empty if the text is invalid."""
+        """Prose in the document's attributes, or () if the text is invalid."""
         try:
             return tuple(self._find_passages())
         except SyntaxProblem:
@@ -69,14 +69,12 @@ class Page:
 
     @cached_property
     def defined(self) -> frozenset[str]:
-        """Names, in lower case, of the link references that the text defines."""
+        """Lower-case names of the link references that are defined in the text."""
         return defined_names(self.text)
 
     @cached_property
     def parsed(self) -> tuple[dict[str, Tree], Positions]:
-        """Values in the document, except the text below the front matter, and their positions. Raises
-        SyntaxProblem.
-        """
+        """Values in the file except the Markdown body, and their positions. Raises SyntaxProblem."""
         positions: Positions = {}
         tree = parse(self.path, self.text, None, positions)
         return tree, positions_of(self.path, self.text) if self.path.endswith(".json") else positions
@@ -180,7 +178,7 @@ class Page:
 
 
 class _Places:
-    """Finds the positions in a file of parts of a value, which may be written differently in the file."""
+    """Lookup of the positions in a file of the links and headings in one value."""
 
     def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
         self._text, self._start, self._otherwise = text, start, otherwise

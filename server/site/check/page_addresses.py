@@ -1,4 +1,4 @@
-"""Lookup of documents by the addresses of their pages, such as `/articles/fog` (the setting `urls`)."""
+"""Lookup of documents by page address, such as `/articles/fog` (the setting `urls`)."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,14 +27,14 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The page addresses of one content type, in one locale or in all locales.
+    """Page addresses of one content type, in one locale or in all locales.
 
-    - `path` matches the decoded paths. Its group for the placeholder `key` finds the document. Without `key`,
-      all documents of the type must be compared.
-    - `start` is the decoded path up to the first placeholder.
-    - `locale` is the locale of the pattern, or EVERY_LOCALE.
-    - `is_exclusive` is set if only documents have addresses that match: a segment of the pattern is fixed or
-      is `{locale}`. The pattern `/{slug}` is not exclusive.
+    - `path`: matches the decoded paths, with the groups `key` and `locale`
+    - `start`: decoded path before the first placeholder
+    - `key`: placeholder whose value finds the document, or "" if all documents must be compared
+    - `locale`: locale of the pattern, or EVERY_LOCALE
+    - `is_exclusive`: set if only documents have matching addresses, because a path segment is fixed or
+      `{locale}`
     """
 
     type: Type
@@ -47,7 +47,7 @@ class Pages:
 
 
 class Match(NamedTuple):
-    """An address that matches `pages`, with the values of its placeholder `key` and of its locale."""
+    """Address that matches `pages`: the value of its placeholder `key`, and its locale."""
 
     pages: Pages
     value: str
@@ -55,7 +55,7 @@ class Match(NamedTuple):
 
 
 class PageAddresses:
-    """Lookup of documents by the addresses of their pages, in one state of a site."""
+    """Lookup of documents by page address, in one state of a site."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
         self._snapshot, self._settings, self._layout = snapshot, settings, layout
@@ -85,9 +85,7 @@ class PageAddresses:
         return self._urls[document]
 
     def renamed(self, document: Document, path: str) -> str | None:
-        """Return the path that a document's page would have if the document's file were renamed to `path`, or
-        None.
-        """
+        """Return the page address that a document would have with its file at `path`, or None."""
         before, after = self._layout.claim(document.path), self._layout.claim(path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -115,11 +113,10 @@ class PageAddresses:
         return origin_of(url) if url else ""
 
     def document_at(self, target: str, origin: str = "") -> Document | None:
-        """Return the document whose page is at the address `target`, such as `/articles/fog`. Prefer the
-        published version.
+        """Return the document whose page has the address `target`, preferring the published version.
 
-        `origin` is the origin of the page that contains the link. By default, pages with any origin are
-        found. A document named `index` is also at the address of its folder.
+        If `origin` is given, the page must have this origin. A document named `index` also has the address of
+        its folder.
         """
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
@@ -135,22 +132,20 @@ class PageAddresses:
         return None
 
     def is_page(self, match: Match, target: str) -> bool:
-        """Return whether the address `target`, which matches, can only be that of a document."""
+        """Return whether only the page of a document can have the address `target`."""
         folder = dirname(normalized(unquote(target)))
         is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
         return not _FILE_EXTENSION.search(target) and (match.pages.is_exclusive or is_known)
 
     @cached_property
     def _folders(self) -> Counter[str]:
-        """The number of addresses of documents in each folder, such as `/guides`."""
+        """Number of document pages in each folder, such as `/guides`."""
         types = {pages.type.uid for pages in self.pages}
         documents = (d for uid in types for d in self._snapshot.tables[uid].versions.values())
         return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_in_default_locale(self, match: Match, target: str) -> bool:
-        """Return whether a document in the default locale, if it were translated, would have the address
-        `target`.
-        """
+        """Return whether a translation of a default-locale document would have the address `target`."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalized(unquote(address))
@@ -162,12 +157,12 @@ class PageAddresses:
         return False
 
     def url_in(self, locale: str, document: Document) -> str | None:
-        """Return the URL that a document would have in another locale, with the same values."""
+        """Return the URL that a document would have in another locale, or None."""
         pattern = pattern_of(document.type, locale, self._settings)
         return address_of(document, pattern.replace("{locale}", locale), self._layout) if pattern else None
 
     def matching(self, target: str, origin: str = "") -> Iterator[Match]:
-        """Yield each way in which the address `target` matches a pattern."""
+        """Yield each match of the address `target` with a pattern."""
         path = normpath("/" + unquote(target).lstrip("/"))
         for pages in self.pages:
             found = pages.path.fullmatch(path) if origin in ("", pages.origin) else None
@@ -193,9 +188,7 @@ class PageAddresses:
         return self.by_value(pages.type, pages.key).get(value, [])
 
     def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
-        """Return the documents of a content type, by the value of the placeholder `name` in their
-        addresses.
-        """
+        """Return the documents of a content type, by the value of the placeholder `name`."""
         if (type_.uid, name) not in self._values:
             documents = list(self._snapshot.tables[type_.uid].versions.values())
             found: dict[str, list[Document]] = defaultdict(list)
@@ -213,9 +206,7 @@ class PageAddresses:
 
 
 def addresses_of_page(address: str) -> tuple[str, ...]:
-    """Return the forms, as `normalized` returns them, of the address of a page. A document named `index` is
-    also at the address of its folder.
-    """
+    """Return the normalized addresses of a page. A page named `index` also has its folder's address."""
     path = normalized(unquote(address))
     return path, *(path.removesuffix(name) or "/" for name in INDEX_NAMES if path.endswith(name))
 

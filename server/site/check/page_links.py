@@ -1,4 +1,4 @@
-"""Links to the addresses of pages: which documents they lead to, and which links are broken."""
+"""Lookup and check of links to page addresses."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,15 +19,16 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Lookup of the documents to whose pages links lead, in one state of a site."""
+    """Lookup of documents by links to their pages, in one state of a site."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the file of the document to whose page the link `target` in the file at `path` leads, or
-        None.
+        """Return the file of the document to whose page a link leads, or None.
+
+        `path` is the file that contains the link.
         """
         addresses = self._audit.addresses
         if not addresses.pages:
@@ -36,8 +37,9 @@ class PageLinks:
         return document.path if document else None
 
     def fault_of(self, path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link in the file at `path` to the address `target`, which has no
-        document, and how to fix it. Return None if the front end might have another page at this address.
+        """Return what is wrong with a link to an address without a document, and how to fix it.
+
+        Return None if the front end might have another page there.
         """
         addresses, wanted = self._audit.addresses, normalized(unquote(target))
         matches = list(addresses.matching(target, self._origin_of(path)))
@@ -54,9 +56,7 @@ class PageLinks:
         return f"leads to {target}, but no {match.pages.type.singular} has this address", fix
 
     def _renamed(self, match: Match) -> str | None:
-        """Return the current address of the document that was at an address without a document before its
-        file was renamed in git, or None.
-        """
+        """Return the current address of the document that once had the address `match`, or None."""
         uid = match.pages.type.uid
         if match.pages.key not in ("name", "documentId"):
             return None
@@ -70,9 +70,7 @@ class PageLinks:
         return None
 
     def _nearest(self, path: str, match: Match) -> str | None:
-        """Return the address that is most similar to one without a document. Prefer the locale of the file at
-        `path`, which contains the link, and then the locale in the address.
-        """
+        """Return the most similar page address, preferably in the locale of the file at `path`."""
         pages, value, locale = match
         known = self._audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
         own = self._audit.documents.get(path)
@@ -91,22 +89,18 @@ class PageLinks:
         return self._origins[path]
 
     def _may_be_unreadable(self, type_: Type, wanted: str) -> bool:
-        """Return whether the address `wanted` might belong to a document whose file is invalid. If so, only
-        the problem in that file is reported.
-        """
+        """Return whether the address `wanted` might belong to a document whose file is invalid."""
         broken = [document for document in self._audit.broken if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
         return any(url is None or source_of_address(url)[1] == wanted for url in urls)
 
     @cached_property
     def _aliases(self) -> frozenset[str]:
-        """The aliases of all documents: additional addresses that their files list."""
         found = (_aliases_in(self._audit, path) for path in _paths_with_aliases(self._audit))
         return frozenset(alias for aliases in found for alias in aliases)
 
 
 def _paths_with_aliases(audit: Audit) -> Iterator[str]:
-    """Yield the paths of the document files that might contain aliases."""
     is_in_git = git_folder(audit.root) is not None
     found = files_that_contain(audit.root, list(ALIAS_KEYS), untracked=True) if is_in_git else audit.claims
     for path in {*found, *audit.texts}:
@@ -123,7 +117,7 @@ def _aliases_in(audit: Audit, path: str) -> Iterator[str]:
 
 
 def aliases_of(document: Document, text: str, audit: Audit) -> Iterator[str]:
-    """Yield the aliases in `text`, the text of a document's file, in the form that `normalized` returns."""
+    """Yield the normalized aliases in a document's text."""
     url, from_root = audit.addresses.url(document) or "", audit.settings.redirects.aliases_from_root
     for alias, _ in read_aliases(document.path, text.encode(errors="replace")):
         try:

@@ -1,4 +1,4 @@
-"""Prose, anchors and names that checks have read from texts, for the next check of the same site."""
+"""Cache of the prose and anchors in texts, for repeated checks of a site."""
 
 from hashlib import blake2b
 
@@ -10,10 +10,7 @@ Anchors = tuple[frozenset[str], frozenset[str]]  # anchors, and names that may b
 
 
 class Readings:
-    """Cache of what is read from texts, by their content. Parsing Markdown is most of the work of a check.
-
-    Not thread-safe.
-    """
+    """Cache of parsed prose and anchors, by text. Not thread-safe."""
 
     def __init__(self) -> None:
         self._prose: dict[Key, Prose] = {}
@@ -39,7 +36,7 @@ class Readings:
         self._anchors[path, _digest(text)] = found
 
     def drop_unused(self) -> None:
-        """Forget what has not been used since the last call."""
+        """Remove the entries that have not been used since the last call."""
         self._prose = {key: prose for key, prose in self._prose.items() if key in self._used}
         self._anchors = {key: found for key, found in self._anchors.items() if key in self._used}
         self._used = set()

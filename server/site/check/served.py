@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # after a failed check
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Replacement of one value by a fix, as in the output of `bifolio check --format json`."""
+    """Change that a fix makes to one value, as in the output of `bifolio check --format json`."""
 
     path: str
     key: str
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document that has it, and a safe fix if there is one.
+    """A problem, its document, and a safe fix if there is one.
 
     `uid` is "" if the file belongs to no content type.
     """
@@ -68,10 +68,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check of a site: up to MAX_PROBLEMS problems, and the number of problems beyond that
-    (`more`).
+    """Result of a check: up to MAX_PROBLEMS problems, and the number of omitted problems (`more`).
 
-    `applied` identifies the state that was checked (`Site.applied`).
+    `applied` identifies the checked state (see `Site.applied`).
     """
 
     found: tuple[Found, ...]
@@ -81,9 +80,9 @@ class Check:
 
 
 class Checks:
-    """Checks of a site that is being served. Thread-safe.
+    """Cached checks of a site that is being served. Thread-safe.
 
-    `join` returns the current snapshot with the users.
+    `join` returns the current snapshot with users.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -97,7 +96,7 @@ class Checks:
     def current(self, seconds: float) -> tuple[Check, bool]:
         """Return the last result, and whether the site is unchanged since that check.
 
-        If a check is due, start it and wait for it for up to `seconds`. Raises BusyError if there is no
+        Starts a check if one is due, and waits for it for up to `seconds`. Raises BusyError if there is no
         result yet.
         """
         deadline = time.monotonic() + seconds
@@ -115,9 +114,7 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether a check is now running. The caller must hold the
-        lock.
-        """
+        """Start a check if one is due. Return whether a check is running. The caller must hold the lock."""
         if self._running:
             return True
         at = time.monotonic()
@@ -158,16 +155,16 @@ class Checks:
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site, given a serialized snapshot. Called in a separate process."""
+    """Run `check` on a serialized snapshot. Called in a separate process."""
     return check(root, settings, unpack_snapshot(packed), known)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems beyond that.
+    """Check a site. Return up to MAX_PROBLEMS problems, and the number of omitted problems.
 
-    `snapshots` are the snapshots without and with users. `known` are the problems in single files.
+    `snapshots` are the snapshots without and with users. `known` contains the problems in single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

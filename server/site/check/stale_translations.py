@@ -1,4 +1,4 @@
-"""Search for translations that, according to git, are older than the document in the default locale."""
+"""Search for outdated translations, based on the git history."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # commits that only reformat, as for
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that was last changed before the document in the default locale.
+    """Yield a problem for each translation that is older than the document in the default locale.
 
     Changes in the same commit count as simultaneous, and so do all uncommitted changes.
     """
@@ -53,7 +53,7 @@ def _day(seconds: float) -> str:
 
 
 def last_changes(root: Path) -> dict[str, float]:
-    """Return the time of each file's last change in seconds since 1970, or infinity for uncommitted changes.
+    """Return when each file last changed, in seconds since 1970 (infinity for uncommitted changes).
 
     Return {} if git can't be used.
     """
@@ -71,7 +71,7 @@ def last_changes(root: Path) -> dict[str, float]:
 
 
 def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset()) -> dict[str, float]:
-    """Return the time when each file's content last changed, except in `ignored` commits.
+    """Return when the content of each file last changed, not counting `ignored` commits.
 
     `commits` must be sorted from newest to oldest.
     """
@@ -90,7 +90,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
 
 
 def ignored_commits(root: Path) -> frozenset[str]:
-    """Return the ids of the commits listed in the file IGNORED_COMMITS in the repository's top folder."""
+    """Return the commit ids in the repository's file IGNORED_COMMITS."""
     top = root.joinpath(*[".."] * prefix_of(root).count("/"))
     try:
         text = (top / IGNORED_COMMITS).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Check of a whole site: settings, schemas, content files, and problems that involve more than one file."""
+"""Check of a whole site: settings, schemas and all content files."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -45,7 +45,6 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that shares the value of a unique attribute with another document."""
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -68,7 +67,7 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of `value` in the file at `path`, or None.
+    """Return the position of `value` in a file, or None.
 
     `name` is the attribute's dotted name without list indexes, such as `blocks.title`.
     """
@@ -91,7 +90,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each value that differs between locales although its attribute is not localized."""
+    """Yield a problem for each non-localized attribute whose values differ between locales."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -105,11 +104,7 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """For each document with more than one published version, yield these versions in the order of the site's
-    locales.
-
-    Drafts are omitted, because they are allowed to differ between locales until they are published.
-    """
+    """Yield the published versions of each document that has more than one, in the order of the locales."""
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
         if locale in order and status == PUBLISHED:
@@ -160,14 +155,14 @@ Place = tuple[str, int | None, int | None, str]  # of a problem: path, line, col
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check of a whole site: its problems, and the number of checked files.
+    """Result of a check: the problems, and the number of checked files.
 
-    - `fixable`: number of values that can be fixed automatically, including `key_fixes`
-    - `fixed`: the fixes that were applied
+    - `fixable`: number of values that can be fixed automatically
+    - `fixed`: fixes that were applied
     - `key_fixes`: fixes for site.yaml and schemas
-    - `fixes`, `suggestions`: the safe fixes for documents and the other possible fixes, by problem
-    - `unseen`: a sentence that says what could not be checked, or ""
-    - `site`, `audit`: None if the configuration is too broken to read documents
+    - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
+    - `unseen`: sentence that says which relations could not be checked, or ""
+    - `site`, `audit`: the checked documents, or None (for example, if the configuration is invalid)
     """
 
     problems: tuple[Problem, ...]
@@ -199,8 +194,7 @@ def survey(
 ) -> Survey:
     """Check all files of the site at `root`.
 
-    If the configuration is valid, `open_site` is called to load the site, and `look` (by default,
-    `survey_site`) to check it.
+    `open_site` and `look` (by default, `survey_site`) are called only if the configuration is valid.
     """
     interrupted = _find_interrupted(root)  # first, because it may finish a write to the configuration
     broken = broken_configuration(root)
@@ -212,7 +206,6 @@ def survey(
 
 
 def with_key_fixes(root: Path, found: Survey) -> Survey:
-    """Return the survey `found` with the fixes for mistyped words in site.yaml and schemas."""
     fixes = find_key_fixes(root, found.problems)
     problems = (
         replace(problem, fix=next((_change_of(f) for f in fixes if f.is_of(problem)), problem.fix))
@@ -238,7 +231,7 @@ def look_at(
 ) -> Survey:
     """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
 
-    `problems` are the known problems in single files. `joined` is the snapshot with users.
+    `problems` are the problems that are already known. `joined` is the snapshot with users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
@@ -251,9 +244,7 @@ def look_at(
 
 
 def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
-    """Return a survey of the problems in `found` that the site does not accept, with their severities and
-    fixes.
-    """
+    """Return a survey of the problems that the site does not accept, with their severities and fixes."""
     lost = tuple(no_document(document.type.uid, document.document_id) for document in audit.broken)
     levelled = with_levels(audit, found)
     shown = (problem for problem in levelled if not problem.message.endswith(lost))
@@ -273,9 +264,7 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
 
 
 def join_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and a sentence that says why relations to users can't be checked, or
-    "".
-    """
+    """Return the snapshot with users, and the reason why relations to users can't be checked (or "")."""
     if not audit.snapshot.schema.knows_users:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").join_users
@@ -299,7 +288,6 @@ def place_of(problem: Problem) -> Place:
 
 
 def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
-    """Return the fixes and suggestions for the files at `paths`, by the place of their problem."""
     fixes = {}
     for fix in possible_fixes(audit, paths):
         position = None if fix.rule == "missing-id" else audit.position(fix.path, fix.at)
@@ -309,7 +297,7 @@ def fixes_by_place(audit: Audit, paths: Collection[str]) -> dict[Place, Fix]:
 
 
 def broken_configuration(root: Path) -> list[Problem]:
-    """Return the problems that make site.yaml or the schemas unusable, or [] if there are none."""
+    """Return the problems that make site.yaml or the schemas unusable."""
     links = list(configuration_links(root))
     schema, schema_errors = survey_content_types(root) if not links else (Schema(BUILT_IN), links)
     with noting(schema_errors):
@@ -329,9 +317,7 @@ def broken_configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes. Return a problem for each file that this affects or has left
-    unsaved.
-    """
+    """Finish or discard interrupted writes, and return a problem for each affected file."""
     try:
         check_state_folder(root)
     except SetupError:

@@ -1,6 +1,4 @@
-"""Search for files in content folders that are not served as documents, or not as the expected ones, with the
-likely reasons.
-"""
+"""Checks of file names, document ids and locales in content folders."""
 
 import os.path
 from collections import defaultdict
@@ -121,9 +119,7 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without the documentId that the file for another locale or status
-    sets.
-    """
+    """Yield a problem for each file that lacks the documentId set in another version of the document."""
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
@@ -133,9 +129,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the documentId that each such file lacks, with the path of a file that sets it, by the path of
-    the file that lacks it.
-    """
+    """Return the missing documentIds by path, each with the path of a file that sets it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -151,7 +145,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document that exists only in locales other than the default locale."""
+    """Yield a problem for each translation without a document in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -173,7 +167,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def _renamed_translation(audit: Audit, path: str, document: Document, defaults: set[str]) -> str:
-    """Return how to rename a translation of a document that was renamed in the default locale only, or ""."""
+    """Return advice to rename a translation if the document was renamed, otherwise ""."""
     rename = audit.renames.get((document.type.uid, document.document_id))
     claim = audit.claims.get(path)
     if rename is None or claim is None or rename.name not in defaults:
@@ -190,7 +184,7 @@ def _renamed_translation(audit: Audit, path: str, document: Document, defaults: 
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each missing translation of a published document in the default locale."""
+    """Yield a problem for each missing translation of a published document."""
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
@@ -225,7 +219,7 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path that the file at `path` has in the locale `locale` if that file exists, or None."""
+    """Return the path of the file with the same document in the locale `locale`, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)

@@ -1,4 +1,4 @@
-"""Checks of a site as if the unsaved texts in an editor were saved."""
+"""Checks of a site that include unsaved texts from an editor."""
 
 import shutil
 import time
@@ -44,10 +44,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Contents of a site's files on disk.
+    """Contents of a site's files on disk, without the documents in invalid files.
 
-    Unlike in the served state, invalid files have no document. `others` are the problems outside content
-    files.
+    `others` are the problems outside content files.
     """
 
     root: Path
@@ -61,7 +60,7 @@ class Basis:
 
     @classmethod
     def of(cls, site: Site) -> "Basis":
-        """Return the contents of a loaded site's files, without reading them again."""
+        """Return the contents of a loaded site, without reading its files again."""
         state, _, committed, entries = site.basis()
         in_entries = {problem for entry in entries.values() for problem in entry.problems}
         others = tuple(problem for problem in site.problems_in_files if problem not in in_entries)
@@ -73,7 +72,7 @@ class Basis:
     def with_texts(self, texts: Mapping[str, str]) -> "Overlay":
         """Return the site as it would be if `texts` were saved.
 
-        Unsaved texts of site.yaml and schemas do not affect how documents are read.
+        Unsaved settings and schemas are ignored.
         """
         texts = {path: text for path, text in texts.items() if not is_configuration(path)}
         committed = replace(self.committed, changed=self.committed.changed | texts.keys())
@@ -104,7 +103,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """A site as it would be if `texts` were saved. `entries` are the entries parsed from these texts."""
+    """A site as it would be if `texts` were saved. `entries` are parsed from these texts."""
 
     basis: Basis
     snapshot: Snapshot
@@ -131,9 +130,7 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return the entry for a media file with the description file `data`, or None for a media file in a
-    bucket.
-    """
+    """Return the entry of a media file with a new description, or None for a file in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
@@ -147,10 +144,10 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
 def survey_unsaved(
     overlay: Overlay, readings: Readings | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
-    """Check all files of a site, using the overlay's texts instead of the files on disk.
+    """Check all files of a site, including unsaved texts.
 
-    `readings` are kept from the last check. `checkpoint` is called before each document, and may raise an
-    exception to abandon the check.
+    `readings` is the cache from the last check. `checkpoint` is called before each document, and can raise an
+    exception to stop the check.
     """
     basis, readings = overlay.basis, readings or Readings()
     audit = Audit(basis.root, basis.settings, overlay.snapshot, overlay.texts, readings, checkpoint)
@@ -165,9 +162,7 @@ def survey_unsaved(
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file, including missing targets of relations, without reading other
-    files.
-    """
+    """Return the problems in one file, including missing relation targets, without reading other files."""
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
@@ -180,7 +175,7 @@ def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
 
 
 def fixes_in_text(overlay: Overlay, path: str, problems: Iterable[Problem]) -> Survey:
-    """Return `problems`, which are in the file at `path`, with their fixes."""
+    """Return a survey of `problems`, which are in one file, with their fixes."""
     audit, problems = overlay.audit, tuple(problems)
     possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
     found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
@@ -245,7 +240,7 @@ def _copy_configuration(root: Path, copy: Path, texts: Mapping[str, str]) -> Non
 
 
 def decoded(data: bytes) -> str:
-    """Decode the content of a file as an editor does, replacing invalid bytes with U+FFFD."""
+    """Decode the content of a file, replacing invalid bytes with U+FFFD."""
     try:
         return decode(data)
     except SyntaxProblem:

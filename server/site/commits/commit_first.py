@@ -19,8 +19,8 @@ def commit_ahead(
 ) -> Made:
     """Create a commit of `files` on top of `base`, without moving a branch. Raises CommitError.
 
-    `documents` are the names to list at the end of the message. The result has no commit if git ignores all
-    of the files.
+    `documents` are listed at the end of the commit message. The result has no commit if git ignores all of
+    the files.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = person.author(by.name, by.email)

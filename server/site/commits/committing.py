@@ -1,4 +1,4 @@
-"""Commits the writes made through the API, if this is enabled in the site's settings (docs/history.md)."""
+"""Commits of writes through the API, if the site's settings enable them (docs/history.md)."""
 
 import logging
 import time
@@ -68,7 +68,7 @@ class Committer:
 
     - `locked`: context manager that holds the write lock
     - `append`: appends a record to the change log
-    - `committed`: called after each commit with the name of the write in the queue and the commit id
+    - `committed`: called for each committed write, with its name in the queue and the commit id
     - `write_again`: repeats uncommitted writes that a git command has overwritten
     """
 
@@ -99,10 +99,10 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager around a write: add the write to the commit queue. Requires the write lock.
+        """Context manager that queues a write for commit. The caller must hold the write lock.
 
-        Yields the write's name in the queue, or "" if it needs no commit. If the write can't be queued,
-        raises StorageError before the block runs.
+        Yields the write's name in the queue, or "" if it needs no commit. Raises StorageError if the write
+        can't be queued.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -145,17 +145,13 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Append `writes`, prepared as one commit, to the chain. Return whether more writes can be prepared
-        on top of the chain.
-        """
+        """Append `writes` to the chain. Return False if nothing can be prepared on top of them."""
         return chain.add(self._replica.contents, writes)
 
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for `writes`, and the names of the changed documents to list at its
-        end.
-        """
+        """Return the commit message and the names of the changed documents."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -166,10 +162,10 @@ class Committer:
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit the queued write `name` and all writes queued before it.
+        """Commit the queued write `name` and all earlier writes.
 
-        Return the commit id, PENDING if the write will be committed later, or "" if it needs no commit. If
-        `at_once` is set, the delay in the settings is ignored.
+        Return the commit id, PENDING if the write is still queued, or "" if there is no commit. If `at_once`
+        is set, the delay in the settings is ignored.
         """
         if not name:
             return ""
@@ -180,7 +176,7 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all queued writes that are due, and delete old locks and stored commit ids."""
+        """Commit all queued writes that are due, and clean up old locks and commit ids."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
                 pass  # acquiring the write lock cleans up after killed processes
@@ -205,7 +201,7 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all queued writes that can be committed, regardless of the delay."""
+        """Commit all queued writes, regardless of the delay."""
         if self.queue.pending():
             self._drain(QUEUE_TIMEOUT_S, early=True)
 
@@ -216,10 +212,9 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files with the given contents.
+        """Commit only the given files. Return the commit id, or "" if nothing changed.
 
-        Return the commit id, or "" if nothing changed. Raises CommitError, for example if an earlier write to
-        one of the files is still uncommitted.
+        Raises CommitError, for example if an earlier write to one of the files is still queued.
         """
         self.flush()
         metadata = {
@@ -253,7 +248,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge that changes no files except `joined.beside`. Return the same as `finish`."""
+        """Commit a merge without writing files, except `joined.beside`. Return the same as `finish`."""
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -263,8 +258,7 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving the branch. If `new.ready` is set, return that
-        commit instead.
+        """Create a commit on top of `new.base` (or use `new.ready`) without moving the branch.
 
         Raises CommitError if a hook rejects the commit or git is busy.
         """
@@ -285,10 +279,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the writes that are due (or all writes if `early` is set), up to the write `until`.
+        """Commit the queued writes that are due (all if `early` is set), up to the write `until`.
 
-        If a commit fails, its writes stay in the queue. Waits up to `seconds` for other threads and processes
-        to finish their commits.
+        Writes of failed commits stay in the queue. `seconds` limits the wait for other commits.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -346,9 +339,7 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group of writes, and retry if other programs interfere, for example by committing. Raises
-        CommitError.
-        """
+        """Commit a group of writes, and retry if other programs interfere. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             # If another git command held the index lock, the new commit might have to be discarded.
@@ -418,9 +409,7 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit, and return the commit's id. Return "" if the caller must merge
-        again.
-        """
+        """Move the branch to a merge commit, and return its id, or "" if the merge must be repeated."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # somebody has already merged
@@ -460,10 +449,9 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: hold the write lock. Before the block, repeat writes that a git command has
-        overwritten.
+        """Context manager that holds the write lock, after repeating writes that git has overwritten.
 
-        Requires git's index lock. Raises CommitError.
+        The caller must hold git's index lock. Raises CommitError.
         """
         with self._locked():
             try:
@@ -475,9 +463,9 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore those files in which a git command has overwritten uncommitted writes.
+        """Return writes that repeat the uncommitted writes overwritten by a git command.
 
-        Requires the write lock. Raises CommitError and GitError.
+        The caller must hold the write lock. Raises CommitError and GitError.
         """
         if not self.queue.waiting:
             return []
@@ -498,11 +486,6 @@ class Committer:
     def _note_differing(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """After a commit, log writes whose files now have other contents on disk, and save the contents of
-        the writes.
-
-        Raises CommitError and OSError.
-        """
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)
         if not group.last.alone:  # neither a merge nor a request to commit existing edits

@@ -1,4 +1,4 @@
-"""The old and new contents of the files that a write changes, for the commit of the write."""
+"""Old and new contents of written files, for commits."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,14 +11,12 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # larger files, such as videos, are not re
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each file, by path: bytes, the path of a file to copy, or None for a
-    deletion.
-    """
+    """Return the new content of each file by path: bytes, a file to copy, or None for a deletion."""
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digest of each file that `writes` will replace, by path, or MISSING for a new file."""
+    """Return the digest of each file before the write, or MISSING for a new file."""
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
 
@@ -30,9 +28,8 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a file's new content, or MISSING for a deletion.
-
-    Return None for a file that can't be read or is very large.
+    """Return the digest of a file's content, MISSING for a deletion, or None if it is unreadable or too
+    large.
     """
     if content is None:
         return MISSING

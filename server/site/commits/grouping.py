@@ -1,4 +1,4 @@
-"""Grouping of queued writes into commits, and the decision when these commits are due."""
+"""Grouping of queued writes into commits."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class Group:
         return {path: write for write in self.writes for path in write.files}
 
     def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
-        """Yield each later write in `pending` to one of the group's files, with the path of that file."""
+        """Yield the path and the write for each later write to one of the group's files."""
         last = self.last_by_path
         for write in pending:
             for path in write.files.keys() & last.keys():
@@ -39,10 +39,9 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """Return, for each file of the group, the versions that the group replaced and those that later
-        writes in `pending` contain.
+        """Return the versions that the group replaced and the versions that later writes contain, by path.
 
-        Versions that the group itself has written count as replaced.
+        The group's own versions count as replaced.
         """
         commits, digests = dict[str, str](), defaultdict[str, set[str | None]](set)
         for write in self.writes:
@@ -70,10 +69,9 @@ def _known(digests: Iterable[str | None]) -> set[str]:
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
-    """Return the groups of writes to commit now, in order. `after` is the delay in the settings.
+    """Return the groups of writes to commit now, in order.
 
-    If there is a delay, one author's writes usually become one commit. Merges and requested commits are never
-    grouped.
+    `after` is the delay in the settings. Merges and requested commits are never grouped.
     """
     groups: list[Group] = []
     for write in pending:

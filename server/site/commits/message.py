@@ -1,4 +1,4 @@
-"""Commit messages for writes. The last lines name the actor and the changed documents."""
+"""Commit messages that name the actor and the changed documents."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,8 +27,9 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and functions that describe the write. All except `keep` receive the result of the
-    write.
+    """Author of a write, and functions that describe the write.
+
+    All functions except `keep` receive the result of the write.
 
     - `addressed`: returns the (uid, id) of each document to mention in the message; None to mention all
       changed documents
@@ -57,17 +58,16 @@ def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
+    """Merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
 
     - `ready`: id of the existing merge commit, or ""
     - `exact`: whether to create no commit at all if `ready` can't be used
     - `changed`: files that differ from `base`, with their new versions
-    - `at`: time of the commit in seconds since 1970; None to read it from git
+    - `at`: commit time in seconds since 1970; None to read it from git
     - `names`: other refs to update, each with its new commit
     - `beside`: files that the journal can't write, checked out with the merge
-    - `move`: called after the files were written to move the branch; returns False if the branch will be
-      moved later
-    - `index`: mark of git's index before the branch moves
+    - `move`: moves the branch after the files were written; returns False if that happens later
+    - `index`: state of git's index before the branch moves
     """
 
     base: str
@@ -89,9 +89,9 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A changed document and what happened to it, such as `Update article "Fog"` in the commit message.
+    """Changed document and its description, such as `Update article "Fog"`, in a commit message.
 
-    `name` is the document's name at the end of the message.
+    `name` identifies the document at the end of the message.
     """
 
     key: Key
@@ -107,10 +107,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One changed file of a document, with the document before and after the write.
-
-    If the file was deleted, both are the last version of the document.
-    """
+    """Change to one file of a document. If the file was deleted, `document` is the same as `before`."""
 
     write: Write
     document: Document | None = None
@@ -120,7 +117,7 @@ class _FileChange:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """Return the documents and media files that the writes change, in the order of their first files.
+    """Return the documents and media files that the writes change.
 
     `entries` and `snapshot` are from before the writes.
     """
@@ -157,9 +154,9 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return a verb for what a write did to a document, such as "Unpublish".
+    """Return a verb for the change to a document, such as "Unpublish".
 
-    `snapshot` is the snapshot from before the write.
+    `snapshot` is from before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
@@ -185,7 +182,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine the messages of multiple writes into one commit message that lists them."""
+    """Combine multiple commit messages into one message that lists them."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -195,14 +192,13 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append the actor and the document names to a message, as git trailers."""
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """Clean up a commit message from a request: remove control characters, and indent trailer-like lines."""
+    """Remove control characters from a message, and indent lines that look like trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

@@ -29,19 +29,16 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file that was changed again afterwards, when that change is not served yet.
-
-    `content` is the content that the last of these writes wrote.
-    """
+    """Content of an uncommitted write to a file that has changed on disk since the write."""
 
     content: bytes | Path | None
     basis: Basis
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
-    """Return the uncommitted writes in `pending` to files that were changed again afterwards, by path.
+    """Return the uncommitted writes to files that have since changed on disk, by path.
 
-    Omits files whose current content is already served, because it is a person's edit.
+    Omits files whose current content is already served.
     """
     group = Group(list(pending))
     unseen = {
@@ -55,7 +52,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
-    """Return writes that restore files which a git command has overwritten with an earlier version.
+    """Return writes that restore the files that a git command has reset to an earlier version.
 
     Raises CommitError and GitError.
     """

@@ -19,9 +19,7 @@ BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the configuration as edited by the draft. If it has problems that `before` does not have, refuse
-    the migration.
-    """
+    """Return the drafted configuration. Refuse the migration if the configuration has new problems."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -29,10 +27,7 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Make sure that the attribute `name` remains the body of Markdown files.
-
-    If a different attribute would become the body, set `options.body` in the schema.
-    """
+    """Set `options.body` in the schema if an attribute other than `name` would become the Markdown body."""
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -46,7 +41,7 @@ def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> No
 
 
 def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Rename an attribute in its schema, in all documents, and wherever schemas and site.yaml refer to it."""
+    """Rename an attribute in schemas, documents and site.yaml."""
     before = draft.configuration()
     type_, old = split_target(before.schema, str(migration.arguments["attribute"]))
     new = str(migration.arguments["to"])
@@ -128,12 +123,10 @@ def _release(draft: Draft, schema: Schema, type_: Type, name: str) -> None:
 def replace_references(
     draft: Draft, schema: Schema, type_: Type, new: NewNames, *, except_in: Collection[str] = ()
 ) -> list[tuple[str, KeyPath]]:
-    """Update the references to an attribute in site.yaml when the attribute gets new paths or is removed.
+    """Update the references to an attribute in site.yaml.
 
-    Refuse the migration for each place where this is impossible, and for each place in a schema that names
-    the attribute.
-
-    Places in other schemas under one of the keys `except_in` are returned instead of refused.
+    Refuse the migration for references that can't be updated, and for references in schemas. References under
+    the keys `except_in` are returned instead.
     """
     excepted, name = [], new.old
     for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():

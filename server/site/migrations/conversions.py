@@ -24,7 +24,8 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Result of a conversion: the new value `tree` or, if `keeps` is set, the value as it is already written.
+    """Result of a conversion. If `keeps` is set, the value stays as written; otherwise, `tree` is the new
+    value.
 
     `is_exact` is unset if the conversion loses information.
     """
@@ -105,7 +106,7 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
     """Convert a value in a file from `old` to `new`, or return None if that is impossible.
 
-    If the value, as written, means the same for `new`, it is kept. Raises Unreadable if it is not valid for
+    A value that means the same for both attributes is kept. Raises Unreadable if the value is not valid for
     `old`.
     """
     if is_null(tree):

@@ -1,6 +1,4 @@
-"""Draft of a migration: the changed files, and the reasons that prevent the migration. It can be made for any
-branch.
-"""
+"""Draft of a migration: changed files, and reasons why the migration is impossible."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -33,9 +31,7 @@ Editor = Callable[["Place"], Edits]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mapping of attributes to values in a document: the whole document (if `at` is empty) or a
-    component.
-    """
+    """Mapping of attributes to values at the path `at` in a document. The path () is the whole document."""
 
     path: str
     claim: Claim
@@ -45,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that prevents a migration, or a value that it would lose."""
+    """Reason that prevents a migration, or a value that the migration would lose."""
 
     path: str
     at: KeyPath
@@ -58,10 +54,10 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """The new texts of files, and the reasons that prevent the migration (`refusals`).
+    """Draft of a migration, with the reasons that prevent it (`refusals`) and the values it would lose
+    (`losses`).
 
-    `losses` are values that it would lose. They also prevent it, unless `lossy` is set. `documents` are the
-    paths of changed documents.
+    Losses prevent the migration unless `lossy` is set. `documents` contains the paths of changed documents.
     """
 
     context: Context
@@ -143,9 +139,7 @@ class Draft:
         self.losses.append(Finding(path, at, message))
 
     def described(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yield a line of text for each finding, with the position that the value had before the
-        migration.
-        """
+        """Yield a line of text for each finding, with its position in the original file."""
         for found in findings:
             line, column = found.line, None
             if line is None and found.at:
@@ -154,9 +148,7 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if something prevents the migration, or if it would lose values and `lossy`
-        is unset.
-        """
+        """Raise ValidationError if the migration is refused, or would lose values without `lossy`."""
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -196,7 +188,7 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-        """Yield each file that contains a document of one of the content types `uids`: its path and claim."""
+        """Yield the path and the claim of each document file of the given content types."""
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None
@@ -206,10 +198,9 @@ class Draft:
     def edit_documents(
         self, before: Configuration, after: Configuration, uid: str, editor: Editor, words: Iterable[str]
     ) -> None:
-        """Call `editor` for every mapping of attributes of the content type or component `uid`, in all
-        documents, and apply its edits.
+        """Apply the edits that `editor` returns for each document or component of the type `uid`.
 
-        Files that can't contain any of `words` are skipped, unless `words` is empty.
+        Skips files that contain none of `words`, unless `words` is empty.
         """
         words = tuple(words)
         layout = Layout(before.schema, before.settings)
@@ -257,6 +248,5 @@ def _body_of(schema: Schema, type_: Type) -> str | None:
 
 
 def new_problems(before: Configuration, after: Configuration) -> list[Problem]:
-    """Return the problems that the configuration `after` has but `before` does not have."""
     known = {problem.message for problem in before.problems}
     return [problem for problem in after.problems if problem.message not in known]

@@ -1,4 +1,4 @@
-"""Edits to the keys and values in one file, which leave all its other bytes unchanged."""
+"""Edits to keys and values in one file, which leave everything else unchanged."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ from server.storage.read import BOM, parse
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Edits to the keys and values in one file. The paths contain the old names of keys.
+    """Edits to the keys and values in one file, by path. Paths contain the old names of keys.
 
-    - `renames`: new names of keys, by path
-    - `values`: new values, by path; REMOVE removes a key
-    - `refused`: reasons why values can't be edited, by path
+    - `renames`: new names of keys
+    - `values`: new values; REMOVE removes a key
+    - `refused`: reasons why values can't be edited
     """
 
     renames: dict[KeyPath, str] = field(default_factory=dict)
@@ -34,13 +34,13 @@ class Edits:
         return bool(self.renames or self.values or self.refused)
 
     def add(self, other: "Edits", at: KeyPath = ()) -> None:
-        """Add `other`, the edits to the value at the path `at`."""
+        """Add edits whose paths are relative to the path `at`."""
         self.renames.update({(*at, *path): name for path, name in other.renames.items()})
         self.values.update({(*at, *path): value for path, value in other.values.items()})
         self.refused.update({(*at, *path): reason for path, reason in other.refused.items()})
 
     def applied_to(self, tree: Tree) -> Any:
-        """Return a parsed value with these edits. Parts without edits are not copied."""
+        """Return `tree` with these edits. Unchanged parts are not copied."""
         edited = (*self.renames, *self.values)
         return self._applied(tree, (), {path[:end] for path in edited for end in range(len(path))})
 
@@ -72,11 +72,10 @@ def edit_text(
     new_body: str | None = None,
     tree: Mapping[str, Tree] | None = None,
 ) -> str:
-    """Return `text`, the text of a file, with `edits` applied. `tree` is the parsed value of the text, if
-    known.
+    """Return the text of a file with `edits` applied.
 
-    `body` and `new_body` name the attribute below the front matter before and after the edits. Raises
-    SyntaxProblem, and ConflictError if other values would change, for example through a YAML alias.
+    `body` and `new_body` name the attribute in the Markdown body before and after the edits. `tree` is the
+    parsed text, if known. Raises SyntaxProblem, and ConflictError if other values would change.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)
@@ -97,9 +96,7 @@ def _with_values(path: str, text: str, body: str | None, expected: Mapping[str, 
 
 
 def _with_moves(path: str, text: str, body: str | None, expected: Mapping[str, Any]) -> str:
-    """Move keys into a new nested mapping or out of one, with their text, if `expected` requires it and the
-    file contains YAML in block style. Otherwise, return `text`.
-    """
+    """Move YAML keys with their text into or out of a nested mapping, if `expected` requires it."""
     now = parse(path, text, body)
     gone, new = now.keys() - expected.keys(), expected.keys() - now.keys()
     for holder in new:
@@ -115,7 +112,6 @@ def _with_moves(path: str, text: str, body: str | None, expected: Mapping[str, A
 
 
 def _holds(value: Any, values: Mapping[str, Any], keys: Set[str]) -> bool:
-    """Return whether `value` is a mapping of some of `keys` to their values in `values`."""
     if not isinstance(value, dict) or not value or not value.keys() <= keys:
         return False
     return _is_same(value, {key: values[key] for key in value})

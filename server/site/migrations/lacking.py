@@ -1,6 +1,4 @@
-"""Search for documents to which kept migrations have not been applied, for example because they come from an
-older branch.
-"""
+"""Search for documents to which the site's migrations have not been applied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,10 +15,10 @@ LACKING_FIX = "run bifolio migrate apply"
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A kept migration, and the documents to which it has not been applied.
+    """A migration, and the documents to which it has not been applied.
 
-    - `documents`: number of the first line that the migration would change in each document, by path
-    - `unclear`: messages about other documents, in which something prevents the migration
+    - `documents`: line number of the first change that the migration would make, by path
+    - `unclear`: messages about documents that can't be migrated
     """
 
     migration: Migration
@@ -29,10 +27,9 @@ class Lacking:
 
 
 def find_lacking(context: Context) -> list[Lacking]:
-    """Return all kept migrations in order, with the documents to which they have not been applied (none for
-    scripts).
+    """Return all migrations of the site in order, with the documents that lack them.
 
-    Raises ValidationError if a migration's file is invalid.
+    No documents are listed for scripts. Raises ValidationError if a migration's file is invalid.
     """
     return _lacking_of(context, kept_migrations(context))
 
@@ -62,9 +59,7 @@ def _first_change(old: str, new: str) -> int:
 
 
 def lacking_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document to which kept migrations have not been applied. If a migration's file
-    is invalid, yield only a problem for that file.
-    """
+    """Yield a problem for each document that lacks migrations, or one for an invalid migration file."""
     try:
         migrations = read_kept(context)
     except SetupError as error:

@@ -1,6 +1,4 @@
-"""Migrations as objects, and the files in which a site keeps them (such as
-`migrations/0007-rename-headline.yaml`).
-"""
+"""Migrations, and the files that store them, such as `migrations/0007-rename-headline.yaml`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +23,7 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The keys that the file of a migration must have, and those that it can have."""
+    """Required and optional keys of a migration file."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
@@ -37,9 +35,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A change to the schema and the documents. `path` is the file in which it is kept, or "" if it is not
-    kept yet.
-    """
+    """A change to the schema and the documents. `path` is "" if no file stores it yet."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -51,9 +47,7 @@ class Migration:
 
     @property
     def label(self) -> str:
-        """The migration's name in messages: its file name, such as `0007-rename-headline`, or if it has no
-        file, its command.
-        """
+        """File name of the migration, such as `0007-rename-headline`, or its command if it has no file."""
         return self.path.removeprefix(f"{MIGRATIONS}/").removesuffix(".yaml") or str(self)
 
 
@@ -64,16 +58,14 @@ def _shown(key: str, value: Any) -> str:
 
 
 def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the path for a new migration's file, with the next number after those in `paths`."""
+    """Return the path for a new migration, numbered after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
 def next_path(paths: Iterable[str], path: str) -> str:
-    """Return `path`, the path of a migration's file, with its number replaced by the next number after those
-    in `paths`.
-    """
+    """Return `path` with its number replaced by the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
@@ -84,14 +76,15 @@ def kept_text(migration: Migration) -> str:
 
 
 def kept_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of all migrations in the order in which they are applied: by number, then by name."""
+    """Yield the paths of all migrations, sorted by number and then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
 
 def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migration:
-    """Parse the text of a migration's file. `known` lists the arguments of each operation. Raises
-    SetupError.
+    """Parse the text of a migration's file. Raises SetupError.
+
+    `known` contains the arguments of each operation.
     """
     positions: Positions = {}
     try:
@@ -125,7 +118,7 @@ def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migr
 
 
 def _argument(key: str, value: Tree) -> str | list[str]:
-    """Return the value of an argument. Raises ValueError if it has the wrong type."""
+    """Raises ValueError if the argument has the wrong type."""
     if key in _LISTS:
         if not isinstance(value, list) or not value or not all(map(_is_text, value)):
             raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -143,10 +136,7 @@ def _is_text(value: Tree) -> bool:
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the content type or component with a name such as `article` or `shared.seo`.
-
-    Raises ValidationError.
-    """
+    """Return the type with a name such as `article` or `shared.seo`. Raises ValidationError."""
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
         names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]
@@ -155,9 +145,9 @@ def find_type(schema: Schema, name: str) -> Type:
 
 
 def split_target(schema: Schema, target: str) -> tuple[Type, str]:
-    """Split text such as `article.title` into the type and the attribute's name. Raises ValidationError.
+    """Split a name such as `article.title` into the type and the attribute.
 
-    The type must exist, but the attribute need not.
+    Raises ValidationError if the type does not exist. The attribute need not exist.
     """
     name, dot, attribute = target.rpartition(".")
     if not dot or not name or not attribute:

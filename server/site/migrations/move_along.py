@@ -1,4 +1,4 @@
-"""The migration `move`, if it moves an attribute between two content types that a relation connects."""
+"""The migration `move` between two content types that are connected by a relation."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -22,8 +22,6 @@ from server.storage.read import parse
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The file of a document version: the document's id, and the values in the file."""
-
     path: str
     document_id: str
     locale: str
@@ -33,9 +31,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """The move of the attribute `name` from the type `source` to the type `target`. The relation between them
-    is stored in documents of the type `owner`.
-    """
+    """Move of an attribute between two types, along a relation that documents of the type `owner` store."""
 
     source: Type
     target: Type
@@ -47,9 +43,7 @@ class _Move:
 
     @property
     def path_in_source(self) -> tuple[tuple[str, ...], ...]:
-        """The path by which the source type reaches the attribute after the move, or () if it has no relation
-        to the target.
-        """
+        """Paths from the source type to the moved attribute, or () if there is no such relation."""
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
@@ -86,9 +80,7 @@ def move_along(draft: Draft, migration: Migration, source: Type, target: Type, *
 
 
 def _find_relation(schema: Schema, source: Type, target: Type, name: str, via: str) -> _Move:
-    """Return the move along the relation between two types (`via`, or the only one). Raises
-    ValidationError.
-    """
+    """Return the move along `via`, or along the only relation between the types. Raises ValidationError."""
     found = [
         _Move(source, target, name, owner, attribute)
         for owner, other in ((source, target), (target, source))
@@ -132,9 +124,7 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
 
 
 def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
-    """Find the new value for each file of the target type. Refuse the migration if a file would get different
-    values.
-    """
+    """Find the new value for each file of the target type, and refuse contradictory values."""
     layout = Layout(before.schema, before.settings)
     sources = list(_files(draft, layout, move.source))
     targets = list(_files(draft, layout, move.target))
@@ -180,9 +170,9 @@ def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield each file of the source type with each file of the target type that gets its value.
+    """Yield each file of the source type with each target file that gets its value.
 
-    A target's draft gets the value of the source's draft if there is one, otherwise the published value.
+    A draft gets the value of the source's draft or, if there is none, the published value.
     """
     by_id: dict[str, list[_File]] = {}
     for file in sources:

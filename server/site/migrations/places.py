@@ -8,9 +8,7 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def holders_of(schema: Schema, uid: str) -> frozenset[str]:
-    """Return the uids of the content types whose documents can contain the attributes of the type or
-    component `uid`.
-    """
+    """Return the uids of the content types whose documents can contain the type or component `uid`."""
     if schema.types[uid].kind != "component":
         return frozenset({uid})
     found = {uid}
@@ -32,9 +30,7 @@ def inner_uids(attribute: Attribute) -> tuple[str, ...]:
 def places_in(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], uid: str
 ) -> Iterator[tuple[KeyPath, Mapping[str, Tree]]]:
-    """Yield each mapping that contains the attributes of the type or component `uid`, with its path in the
-    document `tree`.
-    """
+    """Yield the path and the values of each document or component of the type `uid` in `tree`."""
     if type_.uid == uid:
         yield (), tree
     for name, attribute in type_.attributes.items():

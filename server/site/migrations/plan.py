@@ -1,4 +1,4 @@
-"""Planning of migrations: what they would change, or why they can't be applied."""
+"""Plans for migrations, with the files that each migration would change."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Kind of migration: its planning function and its arguments.
+    """Kind of migration, with its planning function and arguments.
 
-    The value of the argument named by `names_file` becomes part of the file name.
+    `names_file` is the argument whose value becomes part of the file name.
     """
 
     plan: Planner
@@ -59,9 +59,7 @@ ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in O
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """Request to apply a migration and keep it. If `lossy` is set, the migration is allowed to lose
-    values.
-    """
+    """Request to apply a new migration. If `lossy` is set, the migration is allowed to lose values."""
 
     migration: Migration
     lossy: bool = False
@@ -69,9 +67,9 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyKept:
-    """Request to apply the kept migrations to all documents that lack them.
+    """Request to apply the site's migrations to the documents that lack them.
 
-    Python code in migrations is executed only if `scripts` is set, because someone else may have written it.
+    Migrations that contain Python code are skipped unless `scripts` is set.
     """
 
     lossy: bool = False
@@ -80,7 +78,7 @@ class ApplyKept:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One migration, and the paths of the documents and other files that it changes."""
+    """One migration, and the paths of the files that it changes."""
 
     migration: Migration
     documents: tuple[str, ...] = ()
@@ -90,7 +88,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The changes that migrations make, one step per migration, in order."""
+    """Steps of one or more migrations, in order."""
 
     steps: tuple[Step, ...]
 
@@ -113,7 +111,7 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
 
 
 def plan_kept(request: ApplyKept, context: Context) -> Plan:
-    """Prepare kept migrations for the documents that lack them. Raises ValidationError like `plan_new`."""
+    """Prepare the site's migrations for documents that lack them. Raises ValidationError like `plan_new`."""
     steps, known = [], set[str]()
     for migration in kept_migrations(context):
         if OPERATIONS[migration.operation].runs_code and not request.scripts:
@@ -128,7 +126,7 @@ def plan_kept(request: ApplyKept, context: Context) -> Plan:
 
 
 def kept_migrations(context: Context) -> list[Migration]:
-    """Return the kept migrations of a site in order. Raises ValidationError if a file is invalid."""
+    """Return the site's migrations in order. Raises ValidationError if a file is invalid."""
     try:
         return read_kept(context)
     except SetupError as error:
@@ -136,7 +134,7 @@ def kept_migrations(context: Context) -> list[Migration]:
 
 
 def read_kept(context: Context) -> list[Migration]:
-    """Return the kept migrations of a site in order. Raises SetupError if a file is invalid."""
+    """Return the site's migrations in order. Raises SetupError if a file is invalid."""
     found = []
     for path in kept_paths(context.changeset.listed((MIGRATIONS,))):
         try:

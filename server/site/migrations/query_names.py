@@ -1,4 +1,4 @@
-"""Replaces attribute names in the settings' query parameters, such as `populate` and `sort`."""
+"""Replacement of attribute names in query parameters in site.yaml, such as `populate` and `sort`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,13 @@ _OWN_NAMES = "only the type's own attributes can be listed here"
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """The paths that replace the attribute name `old` of the type `uid`.
+    """Paths that replace the attribute `old` of the type `uid`.
 
-    - For a new name: `(("headline",),)`. If the attribute moves into a component: `(("seo", "title"),)`.
-    - For a split into more attributes: `(("first",), ("last",))`. If it is removed: `()`.
-    - If the attributes of a component replace the attribute that contained it: `((),)`.
+    - Rename: `(("headline",),)`
+    - Move into a component: `(("seo", "title"),)`
+    - Split: `(("first",), ("last",))`
+    - Removal: `()`
+    - Replacement of a component by its attributes: `((),)`
     """
 
     uid: str
@@ -38,7 +40,7 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class QueryNames:
-    """Editor that replaces the names of attributes in query parameters."""
+    """Editor for the attribute names in query parameters."""
 
     schema: Schema
     new: NewNames
@@ -51,9 +53,7 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to a value of `populate`, which can be comma-separated paths, a list of paths, or
-        a mapping.
-        """
+        """Return the edits to a value of `populate`: comma-separated paths, a list of paths, or a mapping."""
         if not isinstance(value, dict):
             return self._texts(type_, value, keeps_start=True)
         edits = Edits()
@@ -83,9 +83,7 @@ class QueryNames:
         return edits
 
     def paths(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to a string or list of strings that contain paths, such as the values of
-        `unmarked` and `sort`.
-        """
+        """Return the edits to one or more attribute paths, such as a value of `unmarked` or `sort`."""
         return self._texts(type_, value)
 
     def sort(self, type_: Type, value: Tree) -> Edits:
@@ -113,8 +111,7 @@ class QueryNames:
     def new_paths(self, type_: Type, path: str, *, keeps_start: bool = False) -> list[str]:
         """Return the paths that replace a path such as `author.avatar` or `title:desc`.
 
-        If `keeps_start` is set, a path through a removed attribute is replaced by the names before that
-        attribute.
+        If `keeps_start` is set, a path through a removed attribute is cut off before that attribute.
         """
         dotted, colon, order = path.partition(":")
         made, types = [list[str]()], [type_]
@@ -149,9 +146,7 @@ class QueryNames:
         return url[: url.index("?") + 1] + "&".join(pairs)
 
     def _pair(self, type_: Type, key: str, value: str) -> tuple[str, str]:
-        """Return a parameter's key, such as `filters[author][name][$eq]`, and its value, both with the new
-        names.
-        """
+        """Return a parameter's key, such as `filters[author][name][$eq]`, and value with the new names."""
         first, *steps = key.replace("]", "").split("[")
         types, made, mode = [type_], [first], first
         for step in steps:
@@ -194,8 +189,9 @@ class QueryNames:
             edits.renames[(key,)] = new
 
     def _replace(self, edits: Edits, tree: dict[str, Any], key: str, between: str) -> None:
-        """Add the edits to the entry `key` of `tree`, whose attribute is moved or removed. `between` is the
-        key between a component and its attributes.
+        """Add edits for the entry `key` of `tree`, whose attribute is moved or removed.
+
+        `between` is the key between a component and its attributes, or "".
         """
         inner, paths = tree[key], self.new.paths
         within = inner.get(between) if between and isinstance(inner, dict) else inner
@@ -229,7 +225,7 @@ _READERS: Mapping[str, Callable[[QueryNames, Type, Any], Edits]] = {
 
 
 def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
-    """Return `path` extended by the steps of the path `new`, in which UP stands for a step back."""
+    """Return `path` followed by the steps in `new`, where UP removes the last step."""
     made = list(path)
     for at, step in enumerate(new):
         if step == UP:
@@ -240,9 +236,7 @@ def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
 
 
 def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
-    """Add edits that replace the entry `key` of `tree` with the entries of `inner`, the mapping that it
-    contains.
-    """
+    """Add edits that replace the entry `key` of `tree` with the entries of its mapping `inner`."""
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'
     elif len(inner) == 1:
@@ -252,9 +246,7 @@ def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -
 
 
 def _without_empty(edits: Edits, value: dict[str, Any]) -> Edits:
-    """Return the edits, or if they would remove all keys of the mapping `value`, the removal of the whole
-    mapping.
-    """
+    """Return `edits`, or the removal of the mapping `value` if nothing would remain in it."""
     only_removals = not edits.renames and not edits.refused
     removed = {at[0] for at, new in edits.values.items() if len(at) == 1 and new is REMOVE}
     is_empty = only_removals and len(removed) == len(edits.values) and removed == value.keys()

@@ -19,10 +19,9 @@ _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 
 
 def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits, by file path, that replace the attribute name `old` wherever schemas and site.yaml
-    refer to it.
+    """Return the edits, by file path, that rename an attribute wherever schemas and site.yaml refer to it.
 
-    They do not rename the attribute's own definition in its schema.
+    The definition of the attribute is not renamed.
     """
     found = in_schemas(schema, type_, old, new)
     found[FILE] = in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))
@@ -30,7 +29,7 @@ def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) ->
 
 
 def in_schemas(schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
-    """Return the edits, by file path, that replace the attribute name `old` wherever schemas refer to it."""
+    """Return the edits, by file path, that rename an attribute wherever schemas refer to it."""
     found = {type_.path: _in_own_schema(type_, old, new)}
     for other in schema.types.values():
         if other.path:
@@ -88,7 +87,7 @@ def entries(tree: Tree, *keys: str) -> list[tuple[str, Tree]]:
 
 
 def in_settings(draft: Draft, schema: Schema, type_: Type, new: NewNames) -> Edits:
-    """Return the edits to site.yaml for an attribute that gets new paths or is removed."""
+    """Return the edits to site.yaml for an attribute that is renamed, moved or removed."""
     tree, edits = settings_tree(draft), Edits()
     names = QueryNames(schema, new)
     for section, read in (
@@ -148,9 +147,7 @@ def _in_preview(names: QueryNames, of: Type, value: Tree, type_: Type) -> Edits:
 
 
 def _in_feed(names: QueryNames, schema: Schema, feed: Tree) -> Edits:
-    """Return the edits to one feed. If a feed has more than one content type, its attribute names apply to
-    all of them, so the edits must be the same for each.
-    """
+    """Return the edits to one feed, which must be the same for all its content types."""
     named = at(feed, "type")
     subjects = [named] if isinstance(named, str) else named if isinstance(named, list) else []
     types = [schema.subjects[str(name)] for name in subjects if str(name) in schema.subjects]
@@ -176,7 +173,7 @@ def _in_feed_of(names: QueryNames, type_: Type, feed: Tree) -> Edits:
 def _in_weights(weights: dict[str, Tree], schema: Schema, type_: Type, new: NewNames) -> Edits:
     """Return the edits to `search.weights`, whose keys are `attribute` or `type.attribute`.
 
-    The weight of an attribute that contains a component applies to all attributes of the component.
+    The weight of a component also applies to all its attributes.
     """
     old = new.old
     if new.name is not None:

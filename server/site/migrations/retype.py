@@ -134,9 +134,7 @@ def _former(new: Attribute, word: str) -> Attribute:
 
 
 def _wanted(type_: Type, old: Attribute, word: str, values: tuple[str, ...]) -> Attribute:
-    """Return the attribute `old` with the new type `word`. Raises ValidationError if it can't be converted to
-    that type.
-    """
+    """Return the attribute with the new type `word`. Raises ValidationError if it can't be converted."""
     name = f"{type_.uid}.{old.name}"
     if word == _word(old):
         raise ValidationError(f"{name} already has the type {word}")
@@ -224,9 +222,7 @@ def _values(draft: Draft, type_: Type, attribute: Attribute) -> tuple[str, ...]:
 
 
 def _refuse_shared_targets(draft: Draft, type_: Type, name: str, new: Attribute) -> None:
-    """Refuse the migration if more than one document refers to the same target, because under the new
-    relation a target can belong to only one document.
-    """
+    """Refuse the migration if multiple documents refer to the same target, which the new relation forbids."""
     snapshot, owners = draft.context.snapshot, dict[Any, str]()
     for (uid, document_id, *_), versions in sorted(snapshot.claims.items()):
         for document in versions if uid == type_.uid else ():

@@ -21,9 +21,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Call the site's function `migrate` for each document of a type, and write the values that it
-    returns.
-    """
+    """Call the site's function `migrate` for each document of a type, and save the results."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -50,7 +48,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace one attribute with new attributes, whose values the site's function `split` returns."""
+    """Replace an attribute with the attributes whose values the site's function `split` returns."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -91,9 +89,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the definitions `attributes` with `private` set, unless they set it themselves, because their
-    values come from the hidden attribute `name`.
-    """
+    """Return the attribute definitions with `private` set to true by default."""
     found = dict(attributes)
     for new, raw in attributes.items():
         if isinstance(raw, dict) and "private" not in raw:
@@ -143,9 +139,7 @@ def _values(tree: Mapping[str, Any]) -> Document:
 
 
 def _inheriting(raw: Any, old: Mapping[str, Any]) -> Any:
-    """Return `raw`, the definition of a new attribute, with `private` and `localized` of the definition `old`
-    unless `raw` contains them.
-    """
+    """Return the definition `raw`, which inherits `private` and `localized` from `old`."""
     if not isinstance(raw, dict):
         return raw
     made = dict(raw)

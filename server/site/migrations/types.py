@@ -29,7 +29,6 @@ def _renamed(old: Tree, new: str) -> str:
 
 
 def _rename_uid(draft: Draft, schema: Schema, old: str, new: str) -> None:
-    """Replace the uid `old` of a type with `new` in all schemas, and in the parameters `on` in site.yaml."""
     for type_ in schema.types.values():
         edits = Edits()
         for name, raw in type_.raw.get("attributes", {}).items() if type_.path else ():
@@ -135,7 +134,6 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _require_api_id(name: str) -> None:
-    """Raise ValidationError if a name can't be an API id, because it becomes part of paths."""
     if not API_ID.fullmatch(name):
         raise ValidationError(
             f'"{name}" must be letters and digits, separated by "-" or "_", such as article'
@@ -173,9 +171,6 @@ def _edit_morphs(draft: Draft, before: Configuration, old: str, new: str) -> Non
 
 
 def _move_files(draft: Draft, old: str, new: str, old_plural: str, plural: str) -> None:
-    """Move the files of a renamed type: to the folder with the new plural name or, for a single type, to the
-    new file name.
-    """
     type_ = draft.configuration().schema.subjects[new]
     if type_.files:
         return

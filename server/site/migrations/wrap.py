@@ -24,7 +24,7 @@ Raw = dict[str, Any]  # an attribute as written in a schema
 
 
 def wrap(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Move attributes of a type into a component, which is in an existing or new attribute of the type."""
+    """Move attributes of a type into one of its components, which is created if necessary."""
     before = draft.configuration()
     names = [str(name) for name in migration.arguments["attributes"]]
     type_ = find_type(before.schema, str(migration.arguments["type"]))
@@ -70,9 +70,7 @@ def _into_component(
 
 
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Raise ValidationError if one of the attributes `names` can't be in a component. Otherwise, update
-    site.yaml.
-    """
+    """Update site.yaml, or raise ValidationError if one of the attributes can't be in a component."""
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]
@@ -101,9 +99,7 @@ def _inner_raw(raw: Raw) -> Raw:
 def _needs_private_holder(
     schema: Schema, type_: Type, raws: Mapping[str, Raw], uid: str, holder: str
 ) -> bool:
-    """Return whether the attributes `raws` are private, but those of the existing component are not. Then
-    only a private attribute can hold them, as before an `unwrap`.
-    """
+    """Return whether the attribute `holder` must be private to keep the attributes `raws` private."""
     component = schema.types.get(uid)
     if component is None or (holder in type_.attributes and holder not in raws):
         return False
@@ -206,10 +202,10 @@ def _single_component(schema: Schema, type_: Type, attribute: Attribute) -> Type
 def _move_out(
     draft: Draft, type_: Type, holder: str, component: Type, names: Collection[str], *, drop: bool
 ) -> None:
-    """Add a component's attributes `names` to a type's schema. If `drop` is set, remove `holder`, the
-    attribute that contains the component.
+    """Copy the attributes `names` from a component to a type's schema.
 
-    If `holder` is private, the attributes become private, too.
+    If `drop` is set, remove the attribute `holder`. If `holder` is private, the new attributes become
+    private.
     """
     edits = Edits(values={("attributes", holder): REMOVE} if drop else {})
     for name in names:
@@ -247,9 +243,6 @@ def move(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _only_holder(type_: Type, uid: str) -> str:
-    """Return the name of the attribute that contains the component `uid`. Return "" if there is not exactly
-    one, or if it contains a list of components.
-    """
     found = [a.name for a in type_.attributes.values() if a.component == uid]
     return found[0] if len(found) == 1 and not type_.attributes[found[0]].repeatable else ""
 

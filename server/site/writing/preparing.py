@@ -1,4 +1,4 @@
-"""Preparation of a write: determines which files the write will change, without writing them."""
+"""Preparation of writes, which determines the changed files without writing them."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 class SpeculativeWrite:
     """A write that is prepared before the git remote has accepted the earlier writes in `chain`.
 
-    `first` contains the document versions on which the first preparation of the write was based.
+    `first` contains the document versions on which the first preparation was based.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -43,9 +43,7 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Call the `prepare` function of `change` on a state, and return the prepared change. Raises any
-    exception from that function.
-    """
+    """Call a `prepare` function on a state, and return the prepared change."""
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -59,9 +57,9 @@ def prepare_on(
 
 
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
-    """Return whether a change is quick enough to be prepared again while the write lock is held.
+    """Return whether a change is quick enough to be prepared while the write lock is held.
 
-    `is_last` is set for the last attempt, when more time is allowed because the write would otherwise fail.
+    The last attempt is allowed more time, because the write would otherwise fail.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

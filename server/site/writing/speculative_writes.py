@@ -1,4 +1,4 @@
-"""Chains of writes, each prepared on top of earlier writes that have not changed any files yet."""
+"""Chains of prepared writes that have not changed any files yet."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -26,8 +26,7 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 class Chain:
     """Prepared writes that have not changed any files yet. Not thread-safe.
 
-    A changeset can read files from a chain. It then sees the contents that the files will have after these
-    writes.
+    Changesets can read files from a chain as if its writes had been done.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
@@ -65,7 +64,7 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries, by path, that the files in `writes` have just before these writes."""
+        """Return the entries of the files in `writes` as they were before these writes, by path."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -83,10 +82,9 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Append `writes`, prepared as one commit, to the chain. Return True if this succeeded.
+        """Append writes that were prepared as one commit, and return True.
 
-        Return False if no more writes can be prepared on top of them, for example because they write media
-        files.
+        Return False if nothing more can be prepared on top of them, for example if they write media files.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -113,10 +111,10 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update `writes` that were prepared on top of earlier writes, which are now on disk. `written` maps the
-    paths of those earlier writes to their contents.
+    """Return `writes`, updated for earlier writes that are now on disk.
 
-    Raises ConflictError if one of these files has changed since then.
+    `written` maps the paths of the earlier writes to their contents. Raises ConflictError if one of these
+    files has changed since.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 

@@ -1,5 +1,6 @@
-"""Client for an S3-compatible bucket, whose object keys are derived from content hashes. Credentials come
-from the usual AWS_* environment variablesor, if those are not set, from the machine's IAM role.
+"""Client for an S3-compatible bucket in which objects are named by content hash.
+
+Credentials come from the AWS_* environment variables or, if those are not set, from the machine's IAM role.
 """
 
 import hashlib
@@ -53,7 +54,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No objects are stored under this prefix.
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One object in a bucket listing. `key` excludes the configured prefix, and `size` is in bytes."""
+    """One object in a bucket listing. `key` excludes the configured prefix."""
 
     key: str
     size: int
@@ -61,7 +62,7 @@ class Listed:
 
 
 class Bucket:
-    """Thread-safe client for the objects under the configured prefix. Each process needs its own client.
+    """Thread-safe client for one bucket and prefix. Each process needs its own client.
 
     Methods raise BucketError if the bucket fails or does not respond in time.
     """
@@ -94,11 +95,9 @@ class Bucket:
         self._away_until = 0.0  # on the clock of time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload `source` with the HTTP headers `attributes`, unless the object already exists. Return True
-        if it was uploaded.
+        """Upload a file unless the object already exists. Return True if it was uploaded.
 
-        An existing object older than MIN_RESEND_AGE is uploaded again, so that a running garbage collection
-        won't delete it.
+        Objects older than MIN_RESEND_AGE are uploaded again, to protect them from garbage collection.
         """
         with self._requesting():
             try:
@@ -134,8 +133,8 @@ class Bucket:
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
         """Download an object to the open file `into`, and verify its hash.
 
-        Raises MissingObjectError if the object is missing or damaged, and BucketError if the download takes
-        longer than `longest_s`. After an error, `into` may contain incomplete or incorrect data.
+        Raises MissingObjectError if the object is missing or damaged. After an error, `into` can contain
+        invalid data.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -197,18 +196,17 @@ class Bucket:
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL with which anyone can download the object for the given number of seconds."""
+        """Return a URL that lets anyone download the object for a limited time."""
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raise BucketError if the bucket is unreachable or denies access."""
+        """Raises BucketError if the bucket is unreachable or denies access."""
         for _ in self.listed(_UNUSED_PREFIX):
             return
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Context manager: convert errors in the block to BucketError."""
         if time.monotonic() < self._away_until:
             raise BucketError()
         try:

@@ -1,5 +1,5 @@
-"""Local cache of bucket objects in .bifolio/media/, which can be deleted at any time. When it is full, the
-least recently used objects are evicted.
+"""Local cache of bucket objects in .bifolio/media/, with a size limit. The least recently used objects are
+evicted first.
 """
 
 import os
@@ -29,13 +29,11 @@ class Source(Protocol):
     """Interface for fetching objects, for example from a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
-        """Write an object's content to the open file `into`. Raises BucketError, for example after
-        `longest_s` seconds.
-        """
+        """Write an object's content to the open file `into`. Raises BucketError, for example on a timeout."""
 
 
 class Copies:
-    """Cache of bucket objects for the site at `root`, safe to use from multiple threads and processes."""
+    """Cache of bucket objects for the site at `root`. Safe for use by multiple threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -46,11 +44,11 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object for reading. If it is not cached, download it from `source`. `most` is the cache's
-        maximum size in bytes.
+        """Open a cached object for reading, after downloading it from `source` if necessary.
 
-        Raises BucketError, BusyError if too many downloads are waiting, and StorageError if the file can't be
-        stored.
+        `most` is the cache's maximum size in bytes.
+
+        Raises BucketError, BusyError if too many downloads are waiting, and StorageError for disk errors.
         """
         file = self._kept(object_)
         if file is not None:
@@ -62,7 +60,7 @@ class Copies:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add an uploaded file to the cache as a hard link. `most` is the cache's maximum size in bytes."""
+        """Add an uploaded file to the cache. `most` is the cache's maximum size in bytes."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -95,8 +93,9 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager around a download: limit the number of concurrent downloads, and never download the
-        same object twice at once.
+        """Context manager: limit concurrent downloads, and let only one thread download each object.
+
+        Raises BusyError after waiting too long.
         """
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")

@@ -1,4 +1,4 @@
-"""Uploads media files and their resized variants (formats) to a bucket."""
+"""Uploader for media files and their resized variants (formats)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -27,7 +27,6 @@ _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return the HTTP headers for an object of this media type."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -36,7 +35,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers are allowed to display files of this media type instead of downloading them."""
+    """Return True if browsers are allowed to display such files instead of downloading them."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -52,9 +51,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader for media files and their resized variants. It also adds each uploaded file to the cache
-    `copies`.
-    """
+    """Uploader for media files and their resized variants. It also adds uploaded files to a local cache."""
 
     target: Target
     formats: Path  # the folder in which variants are created
@@ -62,7 +59,7 @@ class Keeper:
     most: int = 0  # maximum size of the cache in bytes
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload a file with the extension `ending`. Return the data for its description file.
+        """Upload a file and its resized variants. Return the data for its description file.
 
         Raises BucketError, and OSError if the file can't be read.
         """
@@ -91,9 +88,6 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create an image's resized variants and return them by name, or {} if none are needed or resizing
-        fails.
-        """
         if not needs_formats(image_size, ending):
             return {}
         key = sha256[:32]  # the same key that `images.cache` uses

@@ -1,4 +1,4 @@
-"""The server's access to its site's bucket. The number of threads that can wait for the bucket is limited."""
+"""Access to the bucket of a site, with a limit on concurrent uploads and downloads."""
 
 import threading
 import time
@@ -24,12 +24,12 @@ SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how clients download media files, according to the settings: REDIRECT, STREAM or SIGN."""
+    """Return how clients get media files: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if one is configured. Images are resized in the folder `formats`."""
+    """The bucket of a site, if one is configured. `formats` is the folder for resized images."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -38,8 +38,7 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload a file with the extension `ending`. Return the data for its description file, or None if no
-        bucket is configured.
+        """Upload a media file. Return the data for its description file, or None if no bucket is configured.
 
         Raises BucketError, OSError if the file can't be read, and BusyError if too many uploads are waiting.
         """
@@ -59,7 +58,7 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to which clients are redirected, or "" if the server sends the object itself.
+        """Return the URL to redirect clients to, or "" if the server sends the object itself.
 
         Raises BucketError.
         """
@@ -69,7 +68,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket is reachable. True if no bucket is configured."""
+        """Return True if the bucket is reachable or none is configured."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -94,7 +93,7 @@ class SiteBucket:
 
 
 class _Check:
-    """Checks the bucket in a separate thread, so that callers wait at most CHECK_TIMEOUT_S for the result."""
+    """A bucket check in a background thread. Callers wait at most CHECK_TIMEOUT_S for its result."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

@@ -1,4 +1,4 @@
-"""The part of a media file's description file that refers to objects in a bucket."""
+"""References to bucket objects in the description files of media files."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """Reference to an object in a bucket: its content hash, file name extension and size in bytes."""
+    """Reference to an object in a bucket: content hash, file name extension, and size in bytes."""
 
     sha256: str
     ext: str
@@ -32,7 +32,7 @@ class StoredObject:
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """One resized variant (format) of an image in a bucket. Its width and height are in pixels."""
+    """One resized variant of an image in a bucket. Width and height are in pixels."""
 
     object: StoredObject
     width: int
@@ -41,7 +41,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file whose content is in a bucket. Images also have a width and height in pixels."""
+    """A media file in a bucket. Images also have a width and height in pixels."""
 
     object: StoredObject
     width: int | None = None
@@ -69,20 +69,18 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Convert a file name extension to the form used in bucket keys. Return "" if it contains characters that
-    are not allowed there.
-    """
+    """Return a file name extension as used in bucket keys, or "" if it contains invalid characters."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether a description file belongs to a media file in a bucket."""
+    """Return True if a description file belongs to a media file in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the part of a media file's description file that refers to a bucket.
+    """Parse the bucket references in a media file's description file.
 
     Raises ValueError with a message for users.
     """
@@ -97,7 +95,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file or its variant `format_`, or None if there is none."""
+    """Return the bucket object for a media file or one of its variants, or None if there is none."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -105,7 +103,6 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield the bucket objects for a media file and its variants."""
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 

@@ -1,5 +1,5 @@
-"""Creates commits for branches that are not checked out, without changing the working tree, the index or
-any branch, and without running hooks or filters.
+"""Commits to branches that are not checked out. The working tree and the index stay unchanged, and hooks do
+not run.
 """
 
 import os
@@ -35,7 +35,7 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Create a commit that differs from its first parent in `files`. Return its id.
+    """Create a commit with the changes in `files`. Return its id. No branch is moved.
 
     `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete the file.
 
@@ -100,9 +100,6 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the git modes of those `files` that exist in the commit. Raises ConflictError if a path can't be
-    written.
-    """
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

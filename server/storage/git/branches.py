@@ -13,7 +13,7 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch, and the author of its last commit."""
+    """A local branch, with the author of its last commit."""
 
     name: str
     commit: str
@@ -45,7 +45,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is a valid branch name that can't be mistaken for a commit id, tag or other git name.
+    """Return True for a valid branch name that can't be mistaken for a commit id, tag or other git name.
 
     Raises GitError.
     """
@@ -63,10 +63,10 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Move a branch from the commit `before` to `commit`, or create it if `before` is "".
+    """Move a branch from `before` to `commit`, or create it if `before` is "".
 
-    Return False if the branch is no longer at `before`, or if its name conflicts with another branch. `why`
-    is written to the reflog. Raises GitError.
+    Return False if another process has moved the branch or the name conflicts. `why` is written to the
+    reflog. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
@@ -91,7 +91,7 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the most recent common ancestor of two commits, or "" if there is none. Raises GitError."""
+    """Return the best common ancestor of two commits, or "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

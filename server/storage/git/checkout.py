@@ -1,4 +1,4 @@
-"""Checks out a whole commit in a temporary clone, or individual files in the site's folder."""
+"""Checkout of whole commits in a temporary clone, or of individual files in the site's folder."""
 
 import os
 import shutil
@@ -18,8 +18,7 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone, and yield the path of the site's folder in
-    it.
+    """Context manager: check out a commit in a temporary clone, and yield the site's folder in the clone.
 
     Raises StorageError.
     """
@@ -32,9 +31,9 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder`, applying checkout filters. Return the path of each new file.
+    """Write files from git to `folder` with checkout filters applied. Return the new files by path.
 
-    The keys of `files` and of the result are paths relative to the site. Raises StorageError.
+    Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -54,7 +53,7 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Replace files in the site with their versions in a commit. Submodules are skipped.
+    """Replace files in the site with their versions in a commit. Skips submodules.
 
     Raises CommitError and OSError.
     """
@@ -64,11 +63,9 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout that replaces commit `before` with `after`, or revert it if `back` is
-    set.
+    """Finish an interrupted checkout, or revert it if `back` is set. Return True if any files changed.
 
-    Files that were edited after the interruption are left alone. Return True if any files were changed.
-    Raises CommitError and OSError.
+    Files that were edited after the interruption are not changed. Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -87,7 +84,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree is identical to `file`, or missing if `file` is None.
+    """Return True if a file on disk is identical to `file`, or missing if `file` is None.
 
     Raises CommitError.
     """
@@ -111,7 +108,7 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
     """Return existing files that block the creation of `files`, such as a file `a` that blocks `a/b`.
 
-    Omits existing files that are marked for deletion in `files`.
+    Files that are deleted in `files` do not count.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
@@ -125,7 +122,7 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the parent folders of a path within the site, outermost first."""
+    """Yield the parent folders of a path, outermost first."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 

@@ -1,5 +1,5 @@
-"""Runs git commands without running programs configured in the repository, because the repository may belong
-to another user. Only `git_as_owner` runs the repository's hooks, filters and signing program.
+"""Safe execution of git commands in repositories that are not trusted. Only `git_as_owner` runs the
+repository's hooks, filters and signing program.
 """
 
 import logging
@@ -104,8 +104,9 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command and return its output as text, or None in the same cases as `git_bytes`. Raises
-    GitError.
+    """Run a git command, and return its output as text.
+
+    Returns None or raises GitError in the same cases as `git_bytes`.
     """
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
@@ -120,13 +121,14 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command in the folder `root`. Return its output, or None if it finds nothing (exit status 1).
+    """Run a git command. Return its output, or None if it finds nothing (exit status 1).
 
-    Also return None if git is not installed or there is no readable repository. Raises GitError for other
-    failures, and GitSlowError after `seconds`.
+    Also return None if git is not installed or there is no readable repository.
 
-    If `index` is set, that file is used instead of the repository's index. The filters named in `filters` are
-    disabled. If `into` is set, the output is written to that file.
+    Raises GitError for other failures, and GitSlowError after a timeout.
+
+    `index` replaces the repository's index. `filters` are names of filters to disable. If `into` is set, the
+    output is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -139,7 +141,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command and return its output as text. Raises GitError on any failure."""
+    """Run a git command, and return its output as text. Raises GitError on any failure."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -152,7 +154,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command and return its output. Raises GitError on any failure."""
+    """Run a git command, and return its output. Raises GitError on any failure."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -200,7 +202,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust another user's repository, or "" if none is needed."""
+    """Return the command that makes git trust a repository of another user, or "" if none is needed."""
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -227,9 +229,9 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command. If it takes longer than `seconds`, kill it and its child processes.
+    """Run a command. Return its exit status, output and error output.
 
-    Return its exit status, output and error output. Raises OSError and TimeoutExpired.
+    After a timeout, kill it with its child processes. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -253,7 +255,7 @@ def git_as_owner(
 ) -> bytes:
     """Run a git command with the repository's own hooks, filters and signing program.
 
-    Return its output. Raises CommitError with the message of git or a hook.
+    Return its output. Raises CommitError with the error message of git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -288,15 +290,12 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether git's error output says that the disk is full."""
+    """Return True if git's error output says that the disk is full."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of the filters configured in the repository, or None if one of them can't be disabled.
-
-    Raises GitError.
-    """
+    """Return the names of all git filters, or None if one of them can't be disabled. Raises GitError."""
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")
     names = tuple(sorted({key.removeprefix("filter.").rpartition(".")[0] for key in keys if key}))

@@ -1,5 +1,5 @@
-"""Creates commits that contain exactly the given contents of files, even if the files on disk have changed
-since then. All other changes in the site remain uncommitted.
+"""Functions that commit exactly the given file contents, even if the files on disk have changed since. Other
+changes remain uncommitted.
 """
 
 import os
@@ -31,7 +31,7 @@ _UNPACKED_ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Author or committer of a commit."""
+    """Author or committer of a git commit."""
 
     name: str
     email: str
@@ -46,7 +46,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """The author in the form `Name <email>`, without characters that git does not allow."""
+        """The person as `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -85,7 +85,7 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A new commit that is not on a branch yet."""
+    """A new commit that no branch points to yet."""
 
     commit: str = ""  # "" if there was nothing to commit
     changed: Tree | None = None  # None if the changed files may differ from the input
@@ -96,10 +96,9 @@ class Made:
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the new contents in git, and return the files that a commit on top of `head` must change. Raises
-    CommitError.
+    """Store the new contents in git, and return the files to change in a commit on top of `head`.
 
-    Omits unchanged files, ignored files, and files with newer versions that other people have committed.
+    Omits unchanged files, ignored files, and files with newer commits by other people. Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -129,7 +128,7 @@ def _mode(before: Staged | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Whether a file belongs to a repository nested in the site, such as a submodule."""
+    """Return True if a file belongs to a repository inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -145,7 +144,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. Return the commit's id."""
+    """Create a commit on top of `head` without moving the branch. Return its id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -182,17 +181,17 @@ def _remove_crash_reports(repository: Repository, since: float) -> None:
 
 
 def quote_path(path: bytes) -> bytes:
-    """Quote a path for `git fast-import`."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"' % path
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` without moving the branch. This runs hooks, and signs the commit if
-    git is configured to do so.
+    """Create a commit on top of `head` as `git commit` would, but without moving the branch.
 
-    Return the commit's id, or "" if no changes are left. Raises CommitError if a hook rejects the commit.
+    Runs hooks, and signs the commit if git is configured to.
+
+    Return its id, or "" if no changes are left. Raises CommitError if a hook rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
@@ -214,7 +213,7 @@ def rebase(
 ) -> str:
     """Recreate a prepared commit on top of `head`, without running hooks again.
 
-    Return the new commit's id, or "" if `head` already contains the changes.
+    Return its id, or "" if `head` already contains the changes.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -228,9 +227,6 @@ def rebase(
 
 @contextmanager
 def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
-    """Context manager: yield the environment variables for creating the commit with git, using a separate
-    index.
-    """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     author = new.author.environment("AUTHOR", new.authored)
     committer = new.committer.environment("COMMITTER", new.committed)
@@ -268,7 +264,7 @@ def run_hook(repository: Repository, environment: dict[str, str], name: str, *ar
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether Bifolio created the commit and the commit changes at least one of the files at `paths`.
+    """Return True if the commit was created by Bifolio and changes at least one of the files.
 
     Raises GitError.
     """

@@ -1,4 +1,4 @@
-"""Queue of writes that are not committed yet. It is stored in .bifolio/commits/, so it survives crashes."""
+"""Queue of writes that are waiting to be committed, stored in .bifolio/commits/."""
 
 import json
 import os
@@ -25,7 +25,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that is not committed yet. Most fields are described in `commit.NewCommit`."""
+    """A write that is waiting to be committed. `commit.NewCommit` describes most of the fields."""
 
     name: str
     author: str
@@ -45,14 +45,14 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether this write is committed immediately, in a commit of its own."""
+        """True if this write is committed immediately, in its own commit."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """Queue of one site's uncommitted writes. `folder` is its folder .bifolio/.
+    """Queue of one site's uncommitted writes. `folder` is the site's .bifolio/ folder.
 
-    Each write is staged before it changes files, and queued afterwards.
+    Each write is staged before its files change, and queued afterwards.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,9 +63,9 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write before it changes files, and return the write's name in the queue. Raises OSError.
+        """Store a write before its files change. Return its name in the queue.
 
-        `files` maps paths to new contents. `about` contains the other fields of `Pending`.
+        `files` maps paths to new contents. `about` has the other fields of `Pending`. Raises OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
@@ -83,10 +83,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager for the file changes of a staged write.
+        """Context manager: apply a staged write, and drop it if the block fails.
 
-        Before the block, check out the files in the write's field `beside`. If the block fails, restore them
-        and drop the write.
+        The files in its field `beside` are checked out before the block.
         """
         beside = about.get("beside", ())
         try:
@@ -98,7 +97,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Mark a staged write as queued, because its files have changed. Raises OSError."""
+        """Move a staged write to the queue. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -109,10 +108,11 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Process the staged writes of killed processes: queue a write if all its files were changed,
-        otherwise delete it.
+        """Queue or delete the staged writes of killed processes.
 
-        Interrupted checkouts are finished or reverted. Return True if this changed any files.
+        A write is queued if all its files have changed. Interrupted checkouts are finished or reverted.
+
+        Return True if any files changed.
         """
         changed = False
         # A writer holds the write lock until it has finished. This process holds it now, so the processes
@@ -138,7 +138,7 @@ class CommitQueue:
     def committing(self, seconds: float) -> Iterator[bool]:
         """Context manager: try for up to `seconds` to become the only committing thread.
 
-        Yields True on success. A thread that is already committing can enter again.
+        Yields True on success. The committing thread can enter again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -166,21 +166,20 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is currently changing files, or was interrupted while doing so."""
+        """True if a staged write is in progress or was interrupted."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Remove a write from the queue, and store the id of its commit, or "" if there is none."""
+        """Remove a write from the queue, and store its commit id, or "" if there is no commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save the content that a write has for `path` to .bifolio/unsaved/, and return the path of the saved
-        file.
+        """Save a write's content for `path` in .bifolio/unsaved/. Return the path of the new file.
 
         Raises OSError.
         """
@@ -194,9 +193,7 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return the stored commit id of a finished write, and delete it from the queue's folder. Return ""
-        if none is stored.
-        """
+        """Return the commit id of a finished write, and forget it. Return "" if it is unknown."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -206,7 +203,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete stored commit ids that no request has read within RESULT_TTL_S."""
+        """Delete commit ids that nobody has read within RESULT_TTL_S."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

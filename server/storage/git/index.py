@@ -1,4 +1,4 @@
-"""Changes git's index while holding the index lock, which blocks other git commands."""
+"""Changes to git's index under the index lock, which blocks other git commands."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """The locked index of a repository, and the new index that will replace it."""
+    """A repository's locked index, and the new index that will replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -38,9 +38,9 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch (or a detached HEAD) from `head` to a new commit, then replace the index.
+        """Move the current branch from `head` to a new commit, then replace the index.
 
-        `names` maps other refs to their new commits. Raises CommitError if the branch has moved.
+        `names` maps other refs to new commits. Raises CommitError if the branch has moved.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -95,14 +95,16 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a Bifolio process may be holding the index lock, or may have been killed while holding it."""
+    """Return True if a Bifolio process could hold the index lock, or could have been killed while holding
+    it.
+    """
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the locks on the index, HEAD and branches that a killed Bifolio process left behind.
+    """Remove the git locks that a killed Bifolio process left behind.
 
-    Raises CommitError if git may still be moving a branch.
+    Raises CommitError if git could still be moving a branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
@@ -132,20 +134,19 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether the index lock belongs to a Bifolio process, which may have been killed."""
+    """Return True if the index lock was created by Bifolio, possibly by a process that was killed."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait until no other program's git command holds the index lock, but at most `seconds`."""
+    """Wait for up to `seconds` while another program holds the index lock."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries, by path, of those files at `paths` that have not changed since git wrote
-    them.
+    """Return the index entries of those files that have not changed since git wrote them.
 
     Raises CommitError.
     """
@@ -167,7 +168,7 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index to `copy`, and return the mark of the original. Raises CommitError."""
+    """Copy git's index, and return the mark of the original. Raises CommitError."""
     try:
         copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
         before = file_mark_of(repository.index)
@@ -179,9 +180,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Update the entries of the `changed` files in the index file `index`. A value of None removes the
-    entry.
-    """
+    """Update the entries of the `changed` files in an index file. None removes an entry."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)

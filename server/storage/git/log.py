@@ -1,4 +1,4 @@
-"""Commit log: the author, time, message and changed files of each commit, read from git once and cached."""
+"""Commit log: author, time, message and changed files of each commit, cached on disk."""
 
 import fcntl
 import json
@@ -24,9 +24,7 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. For a merge commit, only files that differ from all of its parents
-    count.
-    """
+    """One file change in a commit. For merge commits, only files that differ from all parents count."""
 
     status: str  # a letter as in git: A, M, D, R (renamed from `before`), C or T
     path: str
@@ -36,9 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. If it does not change the site, its author and message are left
-    empty.
-    """
+    """A commit and its changes to the site. Author and message are empty if it does not change the site."""
 
     id: str
     parents: tuple[str, ...]
@@ -60,7 +56,7 @@ class CommitLog:
         self._position = 0  # The cache file has been read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. Raises GitError, in which case nothing is added."""
+        """Add a commit and its ancestors to the cache. Adds nothing if it raises GitError."""
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
             return
@@ -79,9 +75,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first. Each commit comes after all its children.
+        """Yield a commit and its ancestors, newest first and children before parents.
 
-        Omits the commits in `until`, and all commits that can be reached only through those.
+        Omits the commits in `until`, and commits that are reachable only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -136,7 +132,7 @@ class CommitLog:
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
         """Load commits that were added to the cache file since the last read.
 
-        If the file is damaged or belongs to a different history (`shallow`), it is emptied.
+        If the file is damaged or has another `shallow` boundary, it is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -169,7 +165,7 @@ class CommitLog:
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
     """Return the newest `most` commits that the revisions select, or all if `most` is None.
 
-    As in git, `COMMIT` selects a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
+    As in git, `COMMIT` includes a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
     """
     output = git_or_fail(
         root,
@@ -220,9 +216,8 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Yield the effect that a change has inside the folder `prefix`, with paths relative to that folder.
-
-    A file moved into the folder counts as added, and a file moved out of it counts as deleted.
+    """Restrict a change to the folder `prefix`: a file moved into it is added, and a file moved out is
+    deleted.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

@@ -1,4 +1,4 @@
-"""Merges single files line by line with `git merge-file`, and finds the lines in conflict."""
+"""Three-way merge of single files with `git merge-file`."""
 
 import os
 import re
@@ -19,7 +19,7 @@ IN_PLACE_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One conflict: lines that each side changed in a different way, as they are in each version."""
+    """A merge conflict: the conflicting lines in each version."""
 
     ours: str
     base: str
@@ -28,7 +28,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in three variants, which take the lines in conflict from ours, base or theirs."""
+    """Merged text in three variants: conflicts are resolved with the lines from ours, base or theirs."""
 
     ours: str
     base: str
@@ -37,9 +37,9 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of the text `base` line by line, keeping track of the lines in conflict.
+    """Merge two changed versions of `base` line by line, including conflicts.
 
-    Return None if git is not installed or too slow, or if one of the texts can't be written to a file.
+    Return None if merging fails, for example because git is not installed.
     """
     texts = (base, ours, theirs)
     newline = "\r\n" if merge_flag(*("\r\n" in text for text in texts)) else "\n"
@@ -56,9 +56,6 @@ def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText |
 
 
 def _merge_parts(base: str, ours: str, theirs: str) -> list[str | Region] | None:
-    """Return the merged text and the conflicts, in the order of the file, or None if merging is
-    impossible.
-    """
     runs = (found[0] for text in (base, ours, theirs) for found in _MARKER_RUN.finditer(text))
     size = max(_MIN_MARKER_SIZE, *(len(run) + 1 for run in runs), 0)
     labels = (word for name in ("ours", "base", "theirs") for word in ("-L", name))
@@ -101,8 +98,7 @@ def _parts(output: str, size: int) -> Iterator[str | Region]:
 
 
 def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequence[str]) -> bool:
-    """Merge a file exactly as git would, and write the result to `ours`. Return True if there were no
-    conflicts.
+    """Merge a file as git would, and write the result to `ours`. Return True if there were no conflicts.
 
     If git can't merge the file, `ours` is left unchanged.
     """
@@ -122,7 +118,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return the current repository's setting `merge.conflictStyle`, or "" if it is not set."""
+    """Return the git setting `merge.conflictStyle` in the current folder, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

@@ -1,4 +1,4 @@
-"""Resolves commit names: converts ids, tags, branches and times to commit ids."""
+"""Functions that resolve ids, tags, branches and times to commit ids."""
 
 import re
 from collections.abc import Collection
@@ -39,7 +39,7 @@ def checked_out(root: Path) -> str:
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit id of a full ref name such as `refs/heads/main`, or "" if there is no such ref."""
+    """Return the commit id of a ref such as `refs/heads/main`, or "" if it does not exist."""
     if commit := _read_ref_file(root, name):
         return commit
     # `show-ref --verify` is not used: its exit status is the same for a missing ref and a failure.
@@ -69,9 +69,9 @@ def _read_ref_file(root: Path, name: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit with a given name, or "" if there is no such commit.
+    """Return the id of a commit, or "" if there is no such commit.
 
-    Ids are tried first, then tags, local branches, remote branches, and other git names.
+    `name` can be an id, tag, local branch, remote branch or other git name, in this order of precedence.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -83,7 +83,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def is_git_word(name: str) -> bool:
-    """Whether a name, such as HEAD, has a special meaning in git."""
+    """Return True if a name has a special meaning in git, such as HEAD."""
     return name in ("@", "stash") or name.startswith("refs/") or bool(_HEAD_LIKE.fullmatch(name))
 
 
@@ -138,7 +138,7 @@ def branch_commit(root: Path, name: str) -> str:
 
 
 def is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Whether `commit` is `later` itself or one of its ancestors. Raises GitError."""
+    """Return True if `commit` is an ancestor of `later` or the same commit. Raises GitError."""
     try:
         return (bool(commit) and commit == later) or _is_ancestor(root, commit, later)
     except LookupError:
@@ -160,13 +160,14 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Whether all of the ids are commits in this repository. Raises GitError."""
+    """Return True if all ids are commits in this repository. Raises GitError."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return those `commits` that are missing from this repository or are neither `later` nor its ancestors.
+    """Return the `commits` that are not part of the history of `later`, including missing commits.
+
     Raises GitError.
     """
     requested = sorted(commits)
@@ -200,16 +201,16 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the id of the last commit at a given time on the main line of `head` (following first parents).
+    """Return the last commit at a given time on the first-parent history of `head`.
 
-    Return "" if there was no commit at that time.
+    Return "" if there was none.
     """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_mark(folder: Path, name: str) -> object:
-    """Return a value that changes whenever a name may resolve to a different commit.
+    """Return a cache key that changes if a name could resolve to another commit.
 
     `folder` is the repository's folder.
     """
@@ -238,7 +239,7 @@ def _symbolic_target(place: Path) -> str:
 
 
 def describe(root: Path, commit: str) -> tuple[str, str]:
-    """Return a commit's committer date and the first line of its message."""
+    """Return a commit's date and the first line of its message."""
     output = git(root, "log", "-1", "--no-show-signature", "--format=%cI%x00%s", "--end-of-options", commit)
     date, _, subject = (output or "").strip().partition("\0")
     return date, subject

@@ -1,6 +1,4 @@
-"""Fetch and push: all communication with a git remote. Commands never prompt for input, and each has a
-timeout.
-"""
+"""Fetch and push: communication with git remotes, without prompts and with timeouts."""
 
 import os
 import re
@@ -91,7 +89,7 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch from a remote. Return the id of its last commit, or "" if the remote has no such branch.
+    """Fetch a branch, and return the id of its last commit, or "" if the remote has no such branch.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -113,7 +111,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches of a remote into tracking branches, and all tags into refs/bifolio/tags/.
+    """Fetch all branches into tracking branches, and all tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -137,9 +135,9 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a remote branch that is still at `expected`, or create the branch if `expected` is "".
+    """Push a commit if the remote branch is still at `expected`. If that is "", create the branch.
 
-    Set `follows` to skip the check that the commit descends from `expected`.
+    Set `follows` if the commit is known to descend from `expected`.
 
     Raises:
     - RemoteMovedError if the branch has moved, or if the push would remove commits from it.
@@ -176,12 +174,12 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the id of the last commit on a remote branch when it was last fetched, or "" if it never was."""
+    """Return the last fetched commit of a remote branch, or "" if there is none."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
 def plain(text: str) -> str:
-    """Shorten a remote's output to one printable line without credentials."""
+    """Return a remote's output as one short, printable line without credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
@@ -204,7 +202,6 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error for a push that failed without a reason from the remote."""
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
@@ -228,7 +225,6 @@ def _without_hints(stderr: str) -> str:
 
 
 def _run(root: Path, seconds: float, *arguments: str) -> _Done:
-    """Run a git command that contacts a remote. After `seconds`, kill it and its child processes."""
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -266,7 +262,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads all output of a command, but stores only the first _MAX_OUTPUT_BYTES."""
+    """Thread that reads a command's output to its end, but stores only the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -308,9 +304,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes when the repository's git settings change, and also every few
-    seconds.
-    """
+    """Return a cache key that changes with the repository's git settings, and every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

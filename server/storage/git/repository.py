@@ -1,4 +1,4 @@
-"""The git repository that contains a site: its location, its HEAD and its locks."""
+"""A site's git repository: its location, HEAD and locks."""
 
 import os
 import time
@@ -31,7 +31,7 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of the repository that contains a site."""
+    """Location of a site's repository."""
 
     folder: Path  # contains HEAD and the index
     common: Path  # contains the branches; differs from `folder` only in a `git worktree`
@@ -39,7 +39,7 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if git finds no readable repository.
+    """Return the location of a site's repository, or None if there is no readable repository.
 
     Raises GitError.
     """
@@ -61,9 +61,7 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return a value that identifies the nearest `.git` in the site's folder or above it, or None if there is
-    none.
-    """
+    """Return a cache key for the nearest `.git` at or above the site's folder, or None if there is none."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -74,19 +72,19 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder that contains the repository's HEAD and index, or None if there is no repository."""
+    """Return the folder that contains HEAD and the index, or None if there is no repository."""
     place = location(root)
     return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in the working tree, with a trailing "/", or "" for the top folder."""
+    """Return a site's path in the repository with a trailing "/", or "" if it is the top folder."""
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git tracks a file, or any file in a folder. Raises GitError."""
+    """Return True if git tracks a file, or any file in a folder. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
@@ -95,9 +93,9 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Return the checked-out commit according to git, or "" if there is none.
+    """Return the checked-out commit, or "" if there is none.
 
-    Raises GitError if HEAD points to a missing commit.
+    Raises GitError if HEAD or its branch is damaged.
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
@@ -113,9 +111,9 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """Return a value that changes with each commit or checkout.
+    """Return a cache key that changes with each commit or checkout.
 
-    Return None if it can't be determined by reading files.
+    Return None if it can't be determined without running git.
     """
     try:
         head = (folder / "HEAD").read_text().strip()
@@ -132,7 +130,7 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, or None if no git command holds it."""
+    """Return the mark of index.lock, or None if the index is not locked."""
     return file_mark_of(folder / "index.lock")
 
 
@@ -143,20 +141,20 @@ def under_way(folder: Path) -> str:
 
 
 def is_at_work(lock: FileMark | None) -> bool:
-    """Whether a git command may be changing files, according to the mark of index.lock."""
+    """Return True if a git command could be changing files, judging by index.lock."""
     # git leaves the lock file empty until it has changed the files. A lock with content can also mean that
     # `git commit -a` is waiting for an editor.
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock file is so old that the process that created it was probably killed."""
+    """Return True if a lock file is so old that its process was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file in a commit or in git's index: its mode and the id of its blob (its content)."""
+    """A file in a commit or in git's index: its mode and blob id."""
 
     mode: str
     id: str
@@ -167,9 +165,9 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository that contains the site at `root`. `prefix` is the site's path in it.
+    """The git repository of the site at `root`. `prefix` is the site's path in the repository.
 
-    `nothing` is the object id of zeros, which means "no object" in git.
+    `nothing` is the object id that consists of zeros.
     """
 
     root: Path
@@ -191,7 +189,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether hooks or signing are configured, so that creating a commit must run other programs."""
+        """True if creating a commit must run hooks or a signing program."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -201,7 +199,7 @@ class Repository:
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:
-        """Raise CommitError if a merge or similar operation is in progress."""
+        """Raises CommitError if a merge or similar operation is in progress."""
         if operation := under_way(self.folder):
             raise CommitError(f"{operation} is in progress")
 
@@ -226,16 +224,14 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return each file's version in a commit, by path. The value is None if the commit does not contain
-        the file.
-        """
+        """Return the version of each file in a commit, or None for missing files."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site to a path in the repository. `prefix` is the site's path."""
+    """Convert a path relative to the site to a path relative to the repository."""
     # Paths outside the site begin with `../`.
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
@@ -243,7 +239,7 @@ def full_path(prefix: str, path: str) -> str:
 def repository_of(root: Path) -> Repository:
     """Return the repository that contains the site.
 
-    Raises CommitError if git finds no readable repository.
+    Raises CommitError if there is no readable repository.
     """
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))

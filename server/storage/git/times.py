@@ -1,4 +1,4 @@
-"""The times of the first and last commit that changed each file, read from git once and cached."""
+"""Times of the first and last commit that changed each file, cached on disk."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -21,15 +21,15 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The times of the first and last commit that changed each file, in seconds since 1970."""
+    """Times of the first and last commit that changed each file, in seconds since 1970."""
 
     commit: str = ""
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     changed: frozenset[str] = frozenset()  # files that differ from `commit`
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file. If they are unknown, use the file's mtime,
-        `modified`.
+        """Return (createdAt, updatedAt) for a file. `modified` is its mtime, used if the times are
+        unknown.
         """
         times = self.times.get(path)
         if times is None:
@@ -40,16 +40,16 @@ class CommitTimes:
     def modified(self, path: str, modified: float) -> float:
         """Return when a file last changed, in seconds since 1970.
 
-        If its last change is not committed, this is its mtime, `modified`.
+        `modified` is the file's mtime, used if its last change is not committed.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the commit times of files up to HEAD, updated from `before` or from the cache in `folder`.
+    """Return the times of all files up to HEAD, based on `before` or the cache in `folder`.
 
-    Raises GitError if the commit times can't be read.
+    Raises GitError if they can't be read.
     """
     commit = head_commit(root)
     if not commit:
@@ -81,7 +81,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log that git can't list the uncommitted files, unless this is already logged."""
+    """Log that git can't list uncommitted files, unless this is already logged."""
     # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
@@ -90,8 +90,9 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return `times`, the times of the first and last commit by path, updated with `commits` (sorted newest
-    first).
+    """Return `times` (first and last commit time by path), updated with `commits`.
+
+    `commits` must be sorted newest first.
     """
     later = dict(times)
     for commit in reversed(list(commits)):

@@ -1,4 +1,4 @@
-"""The files in commits: functions that list, read, write, compare and merge them."""
+"""Functions that list, read, write, compare and merge files in commits."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,16 +20,16 @@ BATCH_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file in a commit: the id of its blob, and its size in bytes."""
+    """A file's content in git: blob id, and size in bytes."""
 
     id: str
     size: int
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the site's files in a commit, by path. If `paths` is given, return only those files.
+    """Return the files of a site in a commit by path, or only those at `paths`.
 
-    Symbolic links are replaced by their targets if `storage.links` allows it. Raises GitError.
+    Symbolic links are replaced by their targets if that is allowed. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -70,9 +70,9 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of blobs, in the order of `ids`. Yield None for a missing blob.
+    """Yield the content of each blob in the order of `ids`, or None for a missing blob.
 
-    An id can also be a name such as `COMMIT:./PATH` that contains no newline. Raises GitError.
+    An id can also be a name such as `COMMIT:./PATH`, if it contains no newline. Raises GitError.
     """
     requested = list(ids)
     if not requested:
@@ -95,7 +95,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, a file's content. If it is None because the blob is missing, raise GitError."""
+    """Return `data`. Raises GitError if it is None because the blob is missing."""
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -104,12 +104,12 @@ def required(data: bytes | None, path: str, blob: Blob) -> bytes:
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Store data in git as a blob, and return its id. Raises GitError."""
+    """Store data in git, and return the blob's id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob of any size to an open file. Return False if it is missing. Raises GitError."""
+    """Copy a blob to an open file. Return False if the blob is missing. Raises GitError."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -120,8 +120,8 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files in commits, in the order of their `names`. Each name is `COMMIT:./PATH`,
-    without a newline.
+    """Yield the content of each file in the order of `names`. Each name is `COMMIT:./PATH`, without a
+    newline.
 
     Yield None for a file that is missing or larger than `most` bytes. Raises GitError.
     """
@@ -152,7 +152,7 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """Return both versions, by path, of each file that differs between two commits. Raises GitError.
+    """Return the files that differ between two commits, with both versions of each. Raises GitError.
 
     Paths are relative to the site. Paths outside the site begin with `../`.
     """
@@ -168,9 +168,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that the commits have changed. Raises GitError.
+    """Return the paths in the site that any of the commits changed. Raises GitError.
 
-    For a merge commit, only paths that differ from all of its parents count.
+    For merge commits, only paths that differ from all parents count.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -187,9 +187,9 @@ MERGE_TIMEOUT_S = 3.0  # git can take minutes to merge megabytes of similar line
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changed versions of the text `base` line by line.
+    """Merge two changed versions of `base` line by line.
 
-    Return None if they conflict, or if git is not installed or too slow.
+    Return None if they conflict or merging fails, for example because git is not installed.
     """
     texts = (base, ours, theirs)
     windows = merge_flag(*("\r\n" in text for text in texts))
@@ -202,7 +202,7 @@ def merge_text(base: str, ours: str, theirs: str) -> str | None:
 
 
 def merge_flag(base: bool, ours: bool, theirs: bool) -> bool:
-    """Return the result of merging two changes to a boolean property."""
+    """Return the three-way merge of a boolean property."""
     return theirs if ours == base else ours
 
 

@@ -1,6 +1,4 @@
-"""Log messages about git problems, with hints on how to fix them. Each cause is logged only once. A final
-message says when git works again.
-"""
+"""Log of git problems, with hints for fixing them. Each cause is logged only once, until git works again."""
 
 import logging
 import mmap
@@ -52,7 +50,7 @@ _BITS = 64  # Number of bits in a mask. Problems that match no pattern share the
 
 
 class Concern(IntEnum):
-    """Part of the server's work that fails or is delayed because of a git problem."""
+    """Part of the server's work that a git problem prevents or delays."""
 
     COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
@@ -67,14 +65,14 @@ _NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # These are only notes, because
 
 
 class TroubleLog:
-    """Log of git problems in a site's repository, shared with processes that are forked later."""
+    """Log of git problems in a site's repository, shared with forked processes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem, its consequence, and how to fix it, unless the same cause is already logged."""
+        """Log a problem with a hint for fixing it, unless the same cause is already logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
@@ -87,7 +85,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Mark problems as resolved. If no problems remain, log that git works again."""
+        """Mark problems as resolved. If none remain, log that git works again."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -106,7 +104,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return a site's log of git problems. Must be called once before workers are forked."""
+    """Return the log of git problems of a site. Must be called once before workers are forked."""
     return TroubleLog(root)
 
 

@@ -1,4 +1,4 @@
-"""Finds files that differ from the last commit."""
+"""Functions that find uncommitted changes to files."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ _MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return which of the files at `paths` (by default, all tracked files) differ from the last commit.
+    """Return the files that differ from the last commit. By default, check all tracked files.
 
     Return an empty set if there is no commit or index, or if a filter can't be disabled. Raises GitError.
     """
@@ -67,9 +67,6 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on `index`, a copy of git's index. If git updates the copy, store it at `cached`.
-    Raises GitError.
-    """
     filters = filter_names(root)
     if filters is None:
         return ""
@@ -138,9 +135,9 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return which of the `paths` differ from the last commit, on disk or in git's index.
+    """Return the paths that differ from the last commit, on disk or in git's index.
 
-    This runs the repository's filters. Raises CommitError.
+    Runs the repository's filters. Raises CommitError.
     """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
@@ -186,7 +183,7 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 
 def staged_renames(root: Path) -> list[FileChange]:
-    """Return the files that were renamed in git's index, for example by `git mv`. Raises GitError."""
+    """Return the renamed files in git's index. Raises GitError."""
     arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
     words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
     renames = zip(words[0::3], words[1::3], words[2::3], strict=False)

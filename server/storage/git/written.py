@@ -1,4 +1,4 @@
-"""Determines whether a write must still be committed after other people have committed the same file."""
+"""Rules for whether a write must still be committed after other people have committed to the same file."""
 
 import filecmp
 import os
@@ -21,9 +21,7 @@ MAX_COMPARED_COMMITS = 50
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What is known about a file's versions around a write: those that it replaced and those written
-    afterwards.
-    """
+    """Known versions of a file before and after a write."""
 
     commit: str  # the commit checked out at the time of the write, or "" if unknown
     digests: Collection[str] = ()  # digests of earlier versions
@@ -31,7 +29,7 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """What other people have committed to a file since a write."""
+    """Other people's commits to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -41,7 +39,7 @@ class ByOthers(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
 ) -> ByOthers:
-    """Return what other people have committed to a file since Bifolio wrote `content` to it.
+    """Return which versions other people have committed since Bifolio wrote `content` to a file.
 
     `head` is the checked-out commit. Raises CommitError and GitError.
     """
@@ -78,7 +76,7 @@ def _digests(repository: Repository, commit: str, path: str, version: Staged | N
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Whether a file on disk contains one of the versions that a write replaced."""
+    """Return True if a file still contains a version that the write replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -86,7 +84,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store content in git with the filters for `path` applied. Return the blob's id."""
+    """Store content in git, with the filters for `path` applied. Return the blob's id."""
     if isinstance(content, Path):
         # `--path` selects the filters, because the content is read from another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -98,8 +96,8 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content: bytes, the bytes of another file, or None if the file must be
-    missing.
+    """Return True if a file has the given content: bytes, the bytes of another file, or None for a missing
+    file.
     """
     try:
         if content is None:

@@ -1,6 +1,4 @@
-"""Cache of the dimensions, hash and resized variants (formats) of images, so that each image is read only
-once.
-"""
+"""Cache of image dimensions, hashes and resized variants (formats)."""
 
 import os
 import posixpath
@@ -48,9 +46,7 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The dimensions of an image (None for files that are not images), and the key of its resized
-    variants.
-    """
+    """An image's dimensions and the key of its resized variants. `size` is None for other files."""
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -78,9 +74,9 @@ class ImageCache:
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
+        """Measure and hash an image before it is added to content/uploads/.
 
-        Otherwise, the slow hashing would be done while the site's write lock is held.
+        This avoids slow hashing under the site's write lock.
         """
         try:
             with source.open("rb") as file:
@@ -97,22 +93,20 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's dimensions and its resized variants, in the API's format. Either is None if it is
-        not known.
-        """
+        """Return (dimensions, resized variants in the API's format). Unknown values are None."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return the cached data about an image, or None if its signature is no longer `signature_`."""
+        """Return the cached data about an image, or None if its signature has changed."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether an image's resized variants still have to be created or added to its document."""
+        """Return True if an image's resized variants still have to be created or added to its document."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -123,7 +117,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create the resized variants of an image. Return False if it can't be resized now or ever."""
+        """Create the resized variants of an image. Return False if this fails."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -135,9 +129,9 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of the image that has the key `key`. `open_file` opens the image file.
+        """Create the resized variants of an image. Return False if this is not possible now.
 
-        Return False if the image can't be resized now. Raises UnscalableError if it can never be resized.
+        `key` is the image's hash. Raises UnscalableError if the image can never be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -153,9 +147,7 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when the resized variants of an image are created, and when they are
-        deleted.
-        """
+        """Return a number that changes when resized variants are created or deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -175,7 +167,7 @@ class ImageCache:
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
         """Return the file of a resized variant, or None if it is missing or damaged.
 
-        If it is damaged, all variants of the image are discarded, and are later created again.
+        If it is damaged, all variants of the image are discarded and will be created again.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -197,9 +189,7 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete resized variants that have not been used for a long time. Return the number of images
-        affected.
-        """
+        """Delete unused resized variants. Return the number of images affected."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
@@ -284,7 +274,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return an image's width and height, or None for other files."""
+    """Return an image's dimensions, or None for other files."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -292,6 +282,6 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Measure an image, and hash it if resized variants are needed. Raises OSError and ValueError."""
+    """Measure an image, and hash it if it needs resized variants. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), ending)
     return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

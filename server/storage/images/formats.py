@@ -1,5 +1,5 @@
-"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash. One image at a time is
-resized, in a separate process.
+"""Resized variants (formats) of images, stored in .bifolio/formats/ by image hash. Images are resized one at
+a time, in a separate process.
 """
 
 import hashlib
@@ -47,18 +47,17 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """Raised if an image is damaged, or if decoding it would take too much time or memory."""
+    """Raised if an image is damaged, or needs too much time or memory to decode."""
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the key of an image's resized variants: the hash of its bytes."""
+    """Return the hash of an image, which is the key of its resized variants."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the data about an image's resized variants in the API's format, or None if they do not exist
-    yet.
+    """Return an image's resized variants in the API's format, or None if they do not exist yet.
 
     `inside` is the image's path relative to content/uploads/.
     """
@@ -69,16 +68,16 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return a record with the width, height, size in bytes and digest of each resized variant, by its name.
+    """Return the width, height, size in bytes and digest of each resized variant, by name.
 
-    Raises OSError if the variants do not exist yet, and ValueError if their record is damaged.
+    Raises OSError if the variants do not exist yet, and ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether all resized variants of the image with this key exist and are undamaged."""
+    """Return True if all resized variants of an image exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -95,7 +94,7 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert a record of resized variants to the value of the field `formats` in the API."""
+    """Return resized variants as the value of the field `formats` in the API."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
@@ -104,8 +103,8 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
     Raises:
     - UnscalableError if the image can't be resized.
-    - BusyError if it has to wait too long for other images to be resized.
-    - OSError if the file was replaced, or if resizing fails for any other reason.
+    - BusyError if other images take too long.
+    - OSError if the file was replaced, or if resizing fails for another reason.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -137,7 +136,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's damaged variants, so that the variants will be created again."""
+    """Delete the record of an image's resized variants, so that they will be created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -153,10 +152,9 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images whose
-    variants were deleted.
+    """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
 
-    `find_needed` returns the keys of needed variants. Raises OSError.
+    `find_needed` returns the keys of images whose variants are needed. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -175,7 +173,7 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
     """Resize an image in a separate process, and return the output of that process.
 
-    Raises UnscalableError if the image caused a failure, and OSError for other failures.
+    Raises UnscalableError if the image is the cause of a failure, otherwise OSError.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -214,10 +212,7 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split a variant's path, such as `a/small_b.png`, into (`small`, `a/b.png`).
-
-    Return None for other paths.
-    """
+    """Split a variant's path: `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths."""
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None

@@ -1,4 +1,4 @@
-"""Detection of a file's type from its first bytes: image, other media, or text."""
+"""Detection of file types (images, other media, text) from the first bytes."""
 
 import codecs
 import math
@@ -14,14 +14,14 @@ PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after rotation according to its EXIF data."""
+    """An image's width and height in pixels, after EXIF rotation."""
 
     width: int
     height: int
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Return the media type and usual extension of a file, detected from its first bytes, or None if they are
+    """Return a file's media type and extension, detected from its first bytes, or None if they are
     unknown.
     """
     guess = filetype.guess(str(path))
@@ -32,7 +32,7 @@ def sniff(path: Path) -> tuple[str, str] | None:
 
 
 def is_text(path: Path) -> bool:
-    """Whether the first bytes of a file are UTF-8 text."""
+    """Return True if the first bytes of a file are UTF-8 text."""
     with path.open("rb") as file:
         head = file.read(4096)
     try:
@@ -43,5 +43,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes (1000 bytes), rounded half up to two decimal places."""
+    """Convert bytes to kilobytes (1000 bytes), rounded to two decimal places."""
     return math.floor(size / 10 + 0.5) / 100

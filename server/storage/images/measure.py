@@ -1,4 +1,4 @@
-"""Width and height of an image, read from the file's header without decoding the image."""
+"""Image dimensions, read from file headers without decoding the images."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -21,7 +21,7 @@ _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """Return an image's width and height, or None if the file is too large or not an image."""
+    """Return an image's width and height, or None if they can't be determined."""
     ending = ending.lower()
     try:
         if ending in _READERS:
@@ -40,9 +40,7 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """File wrapper that raises ValueError if more than `most` bytes are read, because a malicious header can
-    be very long.
-    """
+    """File wrapper that raises ValueError after `most` bytes, to protect against malicious headers."""
 
     def __init__(self, file: IO[bytes], most: int) -> None:
         self._file, self._left = file, most
@@ -58,7 +56,7 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return an image's EXIF orientation, or 1 if none is stored before the pixels in the file."""
+    """Return an image's EXIF orientation, or 1 if none is stored before the pixels."""
     # For a PNG, `image.getexif` would decode the image to search for EXIF data after the pixels.
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 

@@ -33,7 +33,7 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
     """Write an image's resized variants to `folder`. Return their dimensions and sizes in bytes, by name.
 
-    Raises OSError, or any exception from Pillow, if the image is damaged or has more than `most` pixels.
+    Raises OSError or any exception from Pillow if the image is damaged or has more than `most` pixels.
     """
     size, image = _decode(file, ending, most)
     made = {}

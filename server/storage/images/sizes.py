@@ -1,6 +1,4 @@
-"""Maximum dimensions of the resized variants (formats) of images, and the rule for which images get
-variants.
-"""
+"""Maximum dimensions of resized images, and the rule for which images are resized."""
 
 from collections.abc import Mapping
 
@@ -20,7 +18,7 @@ MAX_DECODED_PIXELS = 64_000_000  # Larger images are not resized, except JPEGs.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image can be resized and is larger than the smallest variant."""
+    """Return True if an image can be resized and is larger than the smallest variant."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

@@ -1,4 +1,4 @@
-"""Width and height of an SVG drawing, read from the beginning of the file."""
+"""Width and height of SVG files, read from their first bytes."""
 
 import math
 import re
@@ -29,7 +29,7 @@ class _EndError(Exception):
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels, or None if it does not set them. Raises OSError."""
+    """Return a drawing's width and height in pixels, or None if they are missing or invalid."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -63,7 +63,6 @@ def _root(head: bytes) -> Mapping[str, str]:
 
 
 def _length(text: str) -> float | None:
-    """Convert a length such as `2in` to pixels. Return None if it is invalid or relative."""
     match = _LENGTH.fullmatch(text)
     return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 

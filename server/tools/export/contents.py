@@ -1,4 +1,4 @@
-"""Responses in an export: those for content types, the media library and named queries."""
+"""Exported responses for content types, the media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,8 +43,9 @@ LOCALES = "locale"  # for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor and the status of an export. If `drafts` is set, drafts are exported if the actor is allowed
-    to read them.
+    """The actor and the status of an export.
+
+    If `drafts` is set, the drafts that the actor has permission to read are exported.
     """
 
     actor: Actor
@@ -58,7 +59,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """The documents of a content type in one locale, and the query for them."""
+    """A query for the documents of a content type in one locale, and its results."""
 
     access: Access
     view: View
@@ -82,7 +83,6 @@ class ListRequest:
 
     @property
     def paths(self) -> Iterator[str]:
-        """The paths of the files to export."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -93,9 +93,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the response for a single type, or the responses for all pages and documents of a collection
-        type.
-        """
+        """Yield the response for a single type, or for each page and document of a collection type."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -131,7 +129,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the lists to export. Raises SetupError if site.yaml contains invalid parameters."""
+    """Yield the document lists to export. Raises SetupError if site.yaml contains invalid parameters."""
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -175,9 +173,9 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses in an export for one actor.
+    """All responses that are exported for one actor.
 
-    Its properties raise SetupError if site.yaml contains an invalid request.
+    The properties raise SetupError if site.yaml contains an invalid request.
     """
 
     state: State
@@ -254,10 +252,7 @@ class SiteExport:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """Return the response body for a named query.
-
-    Raises ApiError, and SetupError if the path or document does not exist.
-    """
+    """Raises ApiError, or SetupError if the path or document does not exist."""
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
@@ -284,7 +279,7 @@ _BATCH_IMAGES = 100  # images to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Create the resized images that are missing. Return how many could not be created."""
+    """Create the missing resized images, and return the number of images that could not be created."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -296,7 +291,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state after adding `base` at the start of the media files' URLs."""
+    """Return the state with `base` at the start of all media URLs."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -309,7 +304,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield possible paths of the media files to which a response refers."""
+    """Yield the possible paths of media files that a response contains."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -318,9 +313,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the source of each media file in `paths`, by upload path. Also includes the files' resized
-    images.
-    """
+    """Map upload paths to their sources, including the resized images."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -337,7 +330,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a source. The function raises OSError and BucketError."""
+    """Return a function that opens media files. The function raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

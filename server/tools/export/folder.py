@@ -37,7 +37,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file. `sha256` is the hash of its content, or "" if the export was interrupted."""
+    """An exported file. `sha256` is the hash of the content, or "" if the export was interrupted."""
 
     request: str = ""
     size: int = 0
@@ -46,9 +46,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files, by path, and the options of the export.
+    """The exported files by path, and the options of the export.
 
-    `commit` is the past commit that was exported, or "" for the current state.
+    `commit` is the exported commit, or "" for the current state.
     """
 
     site: str
@@ -82,9 +82,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None if there is none. Raises SetupError if the manifest is
-    invalid.
-    """
+    """Return the manifest in a folder, or None if it is missing. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -111,7 +109,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return `path`. Raises ValueError if the path is not allowed in an export."""
+    """Return `path`, or raise ValueError if it is not allowed in an export."""
     parts = path.split("/")
     is_inside = len(parts) > 1 and parts[0] in TOP_FOLDERS
     if not (is_inside or TOP_FILE.fullmatch(path)) or any(part in ("", ".", "..") for part in parts):
@@ -129,7 +127,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class Tally:
-    """The numbers of written, unchanged and removed files, and the size of the export in bytes."""
+    """Numbers of written, unchanged and removed files, and the size of the export in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -158,9 +156,9 @@ class Folder:
                     self._scan(entry, entry.name)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Record paths in the manifest before files are written there.
+        """Record paths in the manifest before their files are written.
 
-        Raises SetupError if a file that no export created is in the way.
+        Raises SetupError if a path contains a file that no export created.
         """
         new = []
         for path in paths:
@@ -206,9 +204,7 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove files whose paths are not in `paths` because they are no longer exported, and folders that
-        become empty.
-        """
+        """Remove exported files that are not in `paths`, and folders that become empty."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -219,7 +215,7 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed. Return the tally."""
+        """Write the manifest if it has changed, and return the tally."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
@@ -237,7 +233,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a folder above the path is a symbolic link or a file that no export created."""
+        """Raise SetupError if a file or symbolic link prevents the creation of the path's folder."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -313,7 +309,6 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if a path can't be used in an export."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -346,7 +341,7 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager that locks and yields the export folder. The folder is created if it does not exist.
+    """Context manager that creates and locks the export folder.
 
     Raises SetupError if the folder has other contents, or contains an export for a different role.
     """
@@ -382,7 +377,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the last export. Raises SetupError if this export can't use the folder."""
+    """Raises SetupError if this export can't use the folder."""
     try:
         found = read_manifest(root)
     except SetupError:

@@ -1,7 +1,6 @@
 """Feeds, sitemaps and redirects in an export.
 
-Feeds and sitemaps have the same bytes as a server's responses. Redirects have the same bytes as the output of
-`bifolio redirects`.
+Feeds and sitemaps equal a server's responses. Redirects equal the output of `bifolio redirects`.
 """
 
 from collections.abc import Iterator
@@ -44,7 +43,7 @@ def publications(site: PublicSite) -> Iterator[Response]:
 
 @dataclass(frozen=True, slots=True)
 class RedirectFiles:
-    """Files with redirects, and the numbers of redirects and aliases that are not in these files."""
+    """Files with redirects, and the numbers of redirects and aliases that could not be written."""
 
     files: tuple[Response, ...] = ()
     left: int = 0
@@ -54,7 +53,7 @@ class RedirectFiles:
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
     """Return the files for the formats in the setting `export.redirects`.
 
-    Raises SetupError if a format can't contain the redirects because they are for more than one host.
+    Raises SetupError if a format can't contain redirects for several hosts.
     """
     wanted = state.settings.export.redirects
     if not wanted:

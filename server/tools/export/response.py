@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A file to export. `request` is the API request whose response it contains."""
+    """A file to export. `request` is the request that the file answers, or "" if there is none."""
 
     path: str
     request: str

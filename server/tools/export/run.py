@@ -33,7 +33,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """The options of an export. `commit` is the past commit to export, or "" for the current state."""
+    """Options of an export. `commit` is the commit to export, or "" for the current state."""
 
     role: str = "public"
     everything: bool = False

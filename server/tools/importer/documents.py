@@ -1,4 +1,4 @@
-"""Conversion of imported draft and published versions to the form in which files store them.
+"""Conversion of imported document versions to the form stored in files.
 
 A draft that equals its published version is omitted.
 """
@@ -23,8 +23,7 @@ SourceKey = tuple[str, str, str]  # (uid, documentId, locale)
 class TargetVersion:
     """A document version to write to a file.
 
-    `told` contains the names of the attributes that are in the source. For example, passwords are missing if
-    the source is Strapi's API.
+    `told` contains the names of the attributes that the source provides.
     """
 
     type: Type
@@ -42,7 +41,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield, for each document, a list of its versions. The first version determines the file name."""
+    """Yield the list of versions of each document. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -85,9 +84,7 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether `draft` equals `twin`, its published version. Relations to unpublished documents are
-    ignored.
-    """
+    """Return whether a draft equals its published version, ignoring relations to unpublished documents."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -121,7 +118,6 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version from the source to a version for a file. Mention invalid values in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

@@ -1,4 +1,4 @@
-"""Writer of imported documents, which uses the same code as writes through the API."""
+"""Writer of imported documents, which uses the same code as the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -48,9 +48,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the document versions in the site's files, parsed with the schema that the site has after the
-    import.
-    """
+    """Return the site's existing document versions, parsed with the new schema."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -65,8 +63,6 @@ def _existing(store: Store) -> Existing:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentMerge:
-    """Writer of imported documents."""
-
     merge: Merge
     context: Context
     fitted: Fitted
@@ -74,7 +70,6 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # the new texts of files, by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge a document's versions with the existing versions in the site."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -130,9 +125,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return the changed text of an existing file. Attributes that are not in the source keep their
-        values.
-        """
+        """Return the changed text of an existing file. Attributes that the source lacks keep their values."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})

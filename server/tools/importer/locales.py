@@ -1,4 +1,4 @@
-"""Locales, roles and project settings from a source, which are added to site.yaml."""
+"""Conversion of a source's locales, roles and permissions to the syntax of site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,7 +38,10 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the locale settings, including the locales from the source. Raises SetupError."""
+    """Return locale settings that include the source's locales, or {} if none are missing.
+
+    Raises SetupError if the default locales differ.
+    """
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -91,9 +94,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and an action. Return None if Bifolio does not support the
-    permission.
-    """
+    """Convert a Strapi permission to a subject and an action. Return None if it is not supported."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

@@ -1,7 +1,6 @@
 """Merge of imported content into a site.
 
-Files that were edited, moved or deleted in the site are left as they are, unless the import is told to
-overwrite them.
+Files that were edited, moved or deleted in the site are kept, unless the import overwrites them.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The number of documents, and the number of files for each outcome."""
+    """Number of documents, and number of files by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -25,7 +24,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """The changes that an import will make to a site."""
+    """Changes that an import will make to a site."""
 
     root: Path
     changeset: Changeset
@@ -49,8 +48,7 @@ class Merge:
     ) -> None:
         """Merge a text file. `said` is a digest of the file's content in the source.
 
-        `new` returns the text for a new file. `changed` is given the text of an existing file and returns the
-        new text.
+        `new` returns the text of a new file. `changed` converts the text of an existing file.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -82,10 +80,10 @@ class Merge:
             self._keep(subject, path, "already exists with other content and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a media file is up to date. If so, record and count it.
+        """Return whether a media file is up to date. If so, record and count the file.
 
-        `said` is a digest of the file's description. `found` is a digest of its content in the source, or
-        None if that is not known yet.
+        `said` identifies the file's version in the source. `found` is a digest of its content there, or None
+        if that is not known yet.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -96,7 +94,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """For a dry run, count what would happen to a media file, without downloading it."""
+        """Count a media file for a dry run, without downloading it."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -106,7 +104,7 @@ class Merge:
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
         """Merge a media file that was downloaded to `source`.
 
-        `said` is a digest of the file's description, and `found` is a digest of its content.
+        `said` identifies the file's version in the source, and `found` is a digest of its content.
         """
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
@@ -129,8 +127,9 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file whose document is no longer in the source. The file is kept if it was edited in the
-        site, unless the import overwrites such files.
+        """Remove a file that is no longer in the source, unless the file was edited in the site.
+
+        If `overwrite` is set, edited files are also removed.
         """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):

@@ -1,6 +1,6 @@
-"""Reader of the API settings in a Strapi project's `config/api` (docs/import.md).
+"""Reader of the API settings in a Strapi project's `config/api` file.
 
-The file is a program, which is not executed. Therefore, only literal values can be read.
+The file is a program, which is not executed, so only literal values can be read.
 """
 
 import re
@@ -27,13 +27,13 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The settings for `api` in site.yaml, as strings, and the names of settings that could not be read."""
+    """The `api` settings for site.yaml, as strings, and the settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings in the form of a nested mapping."""
+        """Return the settings as a nested mapping."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -77,7 +77,6 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the text between a section's braces, or "" if there is no such section."""
     begin = opening.search(text)
     if begin is None:
         return ""

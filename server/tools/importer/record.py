@@ -20,7 +20,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """The digest of a file's content in the source, and the digest of the file that was written."""
+    """Digests of a file's content in the source and of the written file."""
 
     source: str
     file: str
@@ -71,5 +71,4 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """Return the digest of a JSON value."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

@@ -1,6 +1,6 @@
-"""Converts imported schemas and merges them into a site.
+"""Conversion of imported schemas, and their merge into a site.
 
-Unsupported attributes and schemas are omitted, together with everything that depends on them.
+Unsupported attributes and schemas are omitted, and so is everything that depends on them.
 """
 
 import re
@@ -54,14 +54,14 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The schema and settings that the site has after the import."""
+    """The site's schema and settings after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Map Strapi's uids to Bifolio's: `api::blog.article` becomes `api::article.article`."""
+    """Map Strapi's uids to Bifolio's, such as `api::blog.article` to `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -72,9 +72,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form in which schema.json files contain them. Return the schemas by their uid in
-    Bifolio.
-    """
+    """Convert schemas to the form used in schema.json files. Return them by their uid in Bifolio."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -93,9 +91,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Mention in the report the attributes that the Strapi project added to users. These attributes are not
-    imported.
-    """
+    """Add notes about custom attributes of users, which are not imported."""
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -150,7 +146,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file, or None if the name of the schema can't be used as a file name."""
+    """Return the path of a schema's file, or None if the schema's name is not a valid file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -236,9 +232,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove the schema `gone` and all attributes that refer to it. `why` is the reason to mention in the
-    report.
-    """
+    """Remove the schema `gone` and all attributes that refer to it. `why` is the reason in the report."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

@@ -23,7 +23,7 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """A document version in one locale, or with the locale "" if the content type has no locales.
+    """A document version in one locale. The locale is "" if the content type has no locales.
 
     In `tree`, relations are documentIds, and media files are paths below uploads/.
     """
@@ -40,7 +40,10 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file to import. `path` is relative to uploads/, and `origin` is where to get the file."""
+    """A media file to import.
+
+    `path` is relative to uploads/, and `origin` is the file's location in the source.
+    """
 
     path: str
     document_id: str
@@ -55,7 +58,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes for the report about missing or changed content, each with how often it occurred."""
+    """Notes about missing or changed content, with the number of occurrences of each note."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -97,8 +100,7 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form in which files store it. Missing attributes, such as passwords
-    in API responses, are omitted.
+    """Convert a row or component to the form stored in files, omitting attributes that are not in `data`.
 
     `resolve` returns the targets of a relation or media attribute.
     """
@@ -132,7 +134,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return `value`, which must be a list of components. Raises ValueError for any other value."""
+    """Return `value`, or raise ValueError if it is not a list of components."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -146,9 +148,7 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Convert a row to a document version. If the row is invalid, mention it in the report and return None
-    instead of a version.
-    """
+    """Convert a row to a document version. If the row is invalid, note the problem and return None."""
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -180,9 +180,7 @@ def is_derived(attribute: Shape) -> bool:
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in the form in which files store them: as a list,
-    or as a single target or None.
-    """
+    """Return targets in the form stored in files: as a list, or as a single target or None."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

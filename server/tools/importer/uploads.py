@@ -1,6 +1,6 @@
 """Import of media files and their descriptions.
 
-Files are named after the last part of their URLs, so that the URLs stay the same.
+Files keep the names in their URLs, so the URLs stay the same.
 """
 
 import re
@@ -46,9 +46,7 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert the row of a media file. If its name or id is invalid, mention this in the report and return
-    None.
-    """
+    """Convert the row of a media file. If its name or id is invalid, note the problem and return None."""
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -83,7 +81,6 @@ def site_path(upload: SourceUpload) -> str:
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """Return the content of a media file's description file."""
     # publishedAt is left out if it equals updatedAt.
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
@@ -91,9 +88,9 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge media files and their descriptions into the site. Files are downloaded to `folder`.
+    """Merge media files and their descriptions into the site.
 
-    If `folder` is None, files are only counted.
+    Files are downloaded to `folder`. If `folder` is None, they are only counted.
     """
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []

@@ -22,8 +22,7 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can become documents.
 
-    These are the files in folders for data or, if there is no such folder, in folders that contain mostly
-    data files.
+    These files are in data folders or, if there are none, in folders that contain mostly data files.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -38,9 +37,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the site generator's data folder that contains a file, or "" if the file is not in such a
-    folder.
-    """
+    """Return the site generator's data folder that contains a file, or "" if there is none."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -17,8 +17,9 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Add the dates and slugs in file names to the pages' values. Return None if the group is a single page
-    or too few names contain a date.
+    """Add the dates and slugs in file names to the pages' values.
+
+    Return None if the group is a single page or too few names contain a date.
     """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
@@ -35,8 +36,9 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the value for the option `fileName`. It contains folders for parts of the date if most files are
-    in such folders.
+    """Return the option `fileName` for dated files.
+
+    The option includes folders such as `{date.year}/` if most files are in such folders.
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
@@ -46,7 +48,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return a pattern for the folders of a file if they are named after parts of the file's date, or ""."""
+    """Return a pattern for folders that are named after parts of the file's date, or "" if there are none."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -58,9 +60,7 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Make the attributes `date` and `slug` optional if file names provide their values. Return None if the
-    attributes' types do not fit file names.
-    """
+    """Make `date` and `slug` optional if file names provide them. Return None if their types do not fit."""
     # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

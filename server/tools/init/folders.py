@@ -31,10 +31,10 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder that contains pages. `folder` is relative to the base folder, and is "" for the base folder
-    itself.
+    """A folder that contains pages, relative to its base folder.
 
     In `folder`, `{locale}` stands for a folder for each locale, and SECTIONS for Hugo's section pages.
+    `folder` is "" for the base folder itself.
     """
 
     base: str
@@ -65,7 +65,6 @@ class TreeFolders:
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the root contains only locale folders."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
@@ -89,9 +88,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """The folders of lists of pages (such as `blog`) inside locale folders, each as a pair of its parent
-        folder and its name.
-        """
+        """Lists of pages inside locale folders, as pairs of a parent folder and a name such as `blog`."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -102,9 +99,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """The folders in Hugo projects that contain only section pages for the terms of a taxonomy, such as
-        `authors`.
-        """
+        """Hugo folders that contain only section pages for the terms of a taxonomy, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -123,7 +118,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder of the page at a path, or "" if that is the root."""
+        """Return the base folder of a page, or "" if that is the root."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -158,9 +153,6 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that the project's site generator expects, or None if the path is outside of
-        that folder.
-        """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -172,7 +164,6 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base folder of the page at a path, without taking locale folders into account."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -240,7 +231,6 @@ def is_vitepress(root: Path) -> bool:
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Return the paths of all pages, grouped by folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, the locales (beginning with the default), and the omitted pages with the reasons."""
+    """Groups of pages, their locales (beginning with the default), and the reasons for omitting pages."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -62,9 +62,7 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` contains the locales from the command line, beginning with the
-    default.
-    """
+    """Group the pages in a folder. `named` contains the locales from the command line, default first."""
     left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -122,7 +120,6 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return the groups for Hugo's section pages, which are named after their folders."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -149,7 +146,6 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for the pages in a folder. Locale folders can be inside or around this folder."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -187,7 +183,6 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose patterns have the form START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -205,14 +200,13 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the folder for lists, such as `docs`, that contains the pages of all locales, or ""."""
+    """Return the list folder, such as `docs`, that all locales have in common, or "" if there is none."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page that has a version in each locale folder."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -249,9 +243,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders that are named after the first letters of the files'
-    names.
-    """
+    """Return whether nearly all files are in folders that are named after the files' initials."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -273,9 +265,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for the pages in a base folder. Each page becomes a single type, or all of them
-    become one collection type.
-    """
+    """Return the groups for the pages in a base folder: one group for each page, or one for all pages."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -305,8 +295,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English if there are pages in English or without a locale. Otherwise, return the locale with the
-    most documents.
+    """Return English if any page is in English or has no locale, and otherwise the most common locale.
 
     If a page without a locale also has an English version, return UNKNOWN_LOCALE.
     """

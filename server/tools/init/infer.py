@@ -1,6 +1,6 @@
 """Inference of attributes from the files in a group.
 
-Numbers and booleans that would be changed by parsing (such as 1.10 or NO) are treated as text.
+Numbers and booleans that parsing would change, such as 1.10 or NO, are treated as text.
 """
 
 import re
@@ -40,7 +40,7 @@ Names = Mapping[str, frozenset[str]]
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a content type, and the one that collects all other keys (or None)."""
+    """Return the attributes of a content type, and the attribute that collects all other keys (or None)."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -109,7 +109,7 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the documents that a key's values name, or None if they don't name documents."""
+    """Return a relation to the documents that a key's values name, or None if there are no such documents."""
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -129,7 +129,6 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Explain why a key is not a relation even though it has the name of a content type."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -152,7 +151,7 @@ def _alike(name: str, target: str) -> bool:
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Return the attribute, marked as localized if its values differ between the locales of a document."""
+    """Mark the attribute as localized if its values differ between the locales of a document."""
     values: dict[str, list[Any]] = {}
     for member in group.members:
         values.setdefault(member.name, []).append([member.page.tree.get(key) for key in keys])

@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key, each with its file. Nulls are omitted."""
+    """The values of one key with their files, omitting nulls."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -57,7 +57,7 @@ Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes abou
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the attribute type for scalar values, or None if one of the values is not a scalar."""
+    """Return the attribute type for scalar values, or None if any value is not a scalar."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -124,9 +124,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration if only a few values occur, and these are repeated. Otherwise, return a text
-    type.
-    """
+    """Return an enumeration if a few values are repeated often, and otherwise a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -164,7 +162,6 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether a text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

@@ -1,6 +1,4 @@
-"""Detection of locale folders. These are next to each other, are named after locales, and have similar
-contents.
-"""
+"""Detection of locale folders, which are siblings named after locales and have similar contents."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -15,8 +13,8 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder with a subfolder for each of its locales.
 
-    - `pure`: whether it has no other subfolders.
-    - `translated`: whether the files in these subfolders also exist directly in the folder, in the default
+    - `pure`: whether the folder has no other subfolders.
+    - `translated`: whether the files in the subfolders also exist in the folder itself, in the default
       locale.
     """
 
@@ -26,7 +24,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path below its locale folder, or None if it is not in a locale folder."""
+        """Return the part of a path below its locale folder, or None if there is no locale folder."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -70,7 +68,6 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return the LocaleParent for a folder, or None if the folder contains no locale folders."""
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:

@@ -1,4 +1,4 @@
-"""Names for proposed content types: the English singular and plural of folder names."""
+"""Names for proposed content types: English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -50,9 +50,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return a singular and a plural API id, both unused, for the content type of a folder.
+    """Return an unused singular and plural API id for a folder's content type.
 
-    `kind` is appended to a name that has no plural. For example, `about` becomes `about-page`.
+    `kind` is appended to a name that has no plural, as in `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]

@@ -37,7 +37,7 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return the text of a site.yaml that lets the public read the content types in `readable`.
+    """Return a site.yaml that lets the public read the content types in `readable`.
 
     The first locale is the default. If `has_history` is set, timestamps come from git.
     """
@@ -93,7 +93,7 @@ class ProposedType:
 
     @property
     def names_files(self) -> bool:
-        """Whether the names of new files are derived from their documents' values."""
+        """Whether new files are named after values in their documents."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -104,7 +104,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the first known draft key that has only booleans as values, or None if there is none."""
+    """Return the first known draft key whose values are all booleans, or None if there is none."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -115,7 +115,7 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposed content types, the locales (beginning with the default), and the omitted files."""
+    """Proposed content types, locales (beginning with the default), and reasons for omitting files."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -167,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group whose patterns will match the file on the server."""
+    """Move each file to the group whose patterns match the file on the server."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"

@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # folders in which data files are d
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """A Markdown file with the values in its front matter, or a data file with its values."""
+    """A Markdown file with the values in its front matter, or a data file."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,8 +33,9 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files in a folder: pages, and unreadable files with the reasons.
+    """The pages in a folder, and the other files that were found there.
 
+    - `unreadable`: error messages by path.
     - `others`: Markdown files outside of content folders.
     - `skipped`: Markdown files in folders without content.
     - `data`: the number of files in each unused data folder.
@@ -80,7 +81,7 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
 
 
 def read_page(root: Path, path: str) -> MarkdownPage:
-    """Read one Markdown or data file. Raises OSError and SyntaxProblem."""
+    """Raises OSError if the file can't be read, and SyntaxProblem if it is invalid."""
     text = read_text(root, path)[0]
     tree = parse(path, text, None)
     if not path.endswith(MARKDOWN):

@@ -1,4 +1,4 @@
-"""Name for a site, taken from a site generator's settings, from the README, or from the folder's name."""
+"""Choice of a site's name from a site generator's settings, the README or the folder's name."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,9 +23,7 @@ _MAX_HEADING_CHARS = 40  # Longer headings are probably sentences.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return a name for a site. `projects` contains the folders in which a site generator's settings can be
-    found.
-    """
+    """Return a name for a site. `projects` contains folders with a site generator's settings."""
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -105,7 +103,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the text of the first heading in README.md, without badges, or None if there is no heading."""
+    """Return the first heading in README.md, without badges, or None if it is missing or not a name."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):

@@ -40,9 +40,7 @@ class SkippedFolder:
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Return the skipped folder that contains each file, by path. Files that are not in a skipped folder are
-    omitted.
-    """
+    """Map each file in a skipped folder to that folder. Other files are omitted."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -62,9 +60,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains the file at `path`, or None if there is no
-    such folder.
-    """
+    """Return the outermost folder without content that contains a file, or None if there is none."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)

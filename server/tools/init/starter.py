@@ -1,4 +1,4 @@
-"""The files for a new site: schemas, settings and the first documents."""
+"""Files for a new site: schemas, settings and the first documents."""
 
 import json
 import os
@@ -58,7 +58,6 @@ def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapp
 
 
 def _types(localized: bool) -> Mapping[str, Mapping[str, Any]]:
-    """Return the schemas by singular API id."""
     own = {"pluginOptions": {"i18n": {"localized": True}}} if localized else {}
     article: dict[str, dict[str, Any]] = {
         "title": {"type": "string", "required": True, **own},
@@ -144,10 +143,7 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return a Docker Compose file, by path. The file builds Bifolio from a repository or a local clone.
-
-    Raises SetupError.
-    """
+    """Return a Docker Compose file that builds Bifolio from source, by its path. Raises SetupError."""
     source = repository_of(repository) or _clone()
     if source is None:
         raise _unknown()
@@ -171,8 +167,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the URL of the repository `told`. If `told` is None, return the URL from which Bifolio was
-    installed, or None. Raises SetupError.
+    """Return the repository URL `told`, or by default the URL from which Bifolio was installed.
+
+    Return None if that is unknown. Raises SetupError if `told` is not a URL.
     """
     if told is not None:
         address = _as_address(told)
@@ -188,7 +185,6 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """Return the URL from which pip installed Bifolio, or None if pip recorded no URL."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:

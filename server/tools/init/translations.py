@@ -20,7 +20,7 @@ def is_translation(path: str) -> bool:
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Return `tree` with translations added to the groups of their originals, whose locale is `default`."""
+    """Add translations to the groups of their originals, whose locale is `default`."""
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)

@@ -27,7 +27,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The result of installing or removing the driver: whether .gitattributes and the config were changed."""
+    """Result of an installation or removal: whether .gitattributes and the config were changed."""
 
     attributes: bool
     config: bool
@@ -35,7 +35,7 @@ class Installed:
 
 
 def install(root: Path) -> Installed:
-    """Install the merge driver for a site. Raises SetupError."""
+    """Raises SetupError if the site is not in a git repository or the driver can't be installed."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
@@ -44,14 +44,14 @@ def install(root: Path) -> Installed:
 
 
 def uninstall(root: Path) -> Installed:
-    """Remove the merge driver from a site. Raises SetupError."""
+    """Raises SetupError if the site is not in a git repository or the driver can't be removed."""
     _require_repository(root)
     attributes = _write_block(root, [])
     return Installed(attributes, _remove_config(root))
 
 
 def missing_config(root: Path) -> bool:
-    """Return whether `.gitattributes` names the driver although the config does not contain it."""
+    """Return whether `.gitattributes` names the driver but the config does not define the driver."""
     if not _names_driver(root / ATTRIBUTES) or location(root) is None:
         return False
     return not (git(root, "config", f"merge.{NAME}.driver") or "").strip()
@@ -83,7 +83,7 @@ def _quoted(pattern: str) -> str:
 
 
 def _write_block(root: Path, block: list[str]) -> bool:
-    """Replace the driver's lines in .gitattributes. Return whether the file has changed.
+    """Replace the driver's lines in .gitattributes, and return whether the file has changed.
 
     If the file becomes empty, it is deleted.
     """

@@ -1,4 +1,4 @@
-"""Merge of one file, for which git calls the driver.
+"""Merge of one file by the merge driver.
 
 A file that can't be merged as a document is merged line by line.
 """
@@ -30,9 +30,9 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """The arguments from git. `size` is the length of conflict markers.
+    """Arguments that git passes to the driver. `size` is the length of conflict markers.
 
-    `is_ancestor` says whether the result is the base for another merge.
+    `is_ancestor` is whether the result becomes the base of another merge.
     """
 
     base: Path
@@ -45,7 +45,7 @@ class MergeFiles:
 
 
 def run_driver(files: MergeFiles, top: Path) -> bool:
-    """Merge a file and write the result to our version of it. Return whether there were no conflicts.
+    """Merge a file, write the result to our version, and return whether there were no conflicts.
 
     `top` is the top folder of the working tree.
     """
@@ -61,8 +61,9 @@ def run_driver(files: MergeFiles, top: Path) -> bool:
 
 
 def _merge_document(files: MergeFiles, top: Path) -> tuple[bytes, bool] | None:
-    """Return the merged document, and whether there were no conflicts. Return None if the file must be merged
-    line by line.
+    """Return the merged document, and whether there were no conflicts.
+
+    Return None if the file must be merged line by line.
     """
     if not is_utf_8(files.path) or any(map(ignored, files.path.split("/"))):
         return None
@@ -100,9 +101,7 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return the new comments that are missing in the result, for example because both sides changed the same
-    line.
-    """
+    """Return new comments that are missing in the result, for example because both sides changed a line."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -119,7 +118,7 @@ def _comments(path: str, text: str) -> set[str]:
 
 
 def _site_of(top: Path, path: str) -> str | None:
-    """Return the folder of the site that contains a file, or None if the file is not in a site.
+    """Return the folder of the site that contains a file, or None if there is none.
 
     The folder is relative to `top`, and ends with "/" unless it is "".
     """
@@ -156,7 +155,7 @@ def _replace(path: Path, data: bytes) -> bool:
 
 
 def labels_of(words: Sequence[str]) -> Labels:
-    """Return the labels from git. `words` contains them in the order base, ours, theirs."""
+    """Return the labels from git, which are in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]
     default = Labels()

@@ -1,8 +1,8 @@
-"""Starts the merge driver. Git runs this module for each file, so it imports nothing else from Bifolio.
+"""Entry point of the merge driver, which git runs for each file.
 
-Importing the driver takes 0.2 s. If git merges several files, a helper process imports the driver once and
-merges the remaining files (`server.commands.merge_driver_helper`). If the helper fails, a separate process
-merges the file.
+This module imports nothing else from Bifolio, because importing the driver takes 0.2 s. If git merges
+several files, a helper process imports the driver once and merges the remaining files. If the helper
+fails, a separate process merges the file.
 """
 
 import _socket  # `socket` takes another 5 ms.
@@ -16,7 +16,7 @@ NO_STATUS = b""
 
 
 def main(arguments: list[str]) -> None:
-    """Merge a file and exit. The file is merged by the helper, or by the process that replaces this one."""
+    """Merge a file, in the helper if possible, and exit with the driver's status."""
     path = socket_path()
     status = _ask(path, arguments) if path else NO_STATUS
     if status:
@@ -28,9 +28,7 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket, which is in a folder that only this user can open. Return "" if
-    there can't be such a folder.
-    """
+    """Return the path of the helper's socket in a private folder, or "" if there can't be such a folder."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:
@@ -61,9 +59,7 @@ def _ask(path: str, arguments: list[str]) -> bytes:
 
 
 def _is_recent(path: str) -> bool:
-    """Return whether another file was merged in the last RECENT_S seconds. Also record that a file is merged
-    now.
-    """
+    """Record a merge, and return whether another file was merged in the last RECENT_S seconds."""
     mark = f"{path}.time"
     try:
         before = os.stat(mark).st_mtime

@@ -1,4 +1,4 @@
-"""References to documents and media files: finds them, and replaces them after a rename."""
+"""References to documents and media files, and their replacement after a rename."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -67,7 +67,7 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return the new value for a reference, in the same form (such as id or path) as the old value."""
+        # The new value has the same form (such as id or path) as the old value.
         if is_null(value):
             return value
         try:
@@ -112,9 +112,7 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files that point to renamed media files. `files` maps old paths to new
-    paths.
-    """
+    """Return the links in Markdown files to renamed media files. `files` maps old paths to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[Link] = []
     for document in _with_bodies(context):
@@ -144,9 +142,7 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return the new destination of a link in the file at `path`, or "" if the link does not point to a
-    renamed file.
-    """
+    # Returns "" if the link does not point to a renamed file.
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

@@ -1,4 +1,4 @@
-"""Renaming of a document or media file, including the references to it (docs/rename.md)."""
+"""Renaming of documents and media files, and of the references to them (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping
@@ -23,8 +23,7 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A request to rename a document or media file. `old` and `new` are paths, or ids such as `article/fog`.
-
+    """Request to rename a document or media file, by path or by an id such as `article/fog`.
     `new` can also be a folder (with a trailing slash), or an id without the content type.
     """
 
@@ -38,7 +37,7 @@ class Renamed:
 
     - `files`: the new path of each renamed file, by old path.
     - `references`: the other files in which references were changed.
-    - `ids`: the old and the new id, or None if the id is still the same.
+    - `ids`: the old and the new id, or None if the id is unchanged.
     - `links`: Markdown links that still contain the old paths.
     """
 
@@ -49,10 +48,8 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename a media file or all files of a document, and update the references to it.
-
-    Raises NotFoundError, ValidationError if the new name is invalid, and ConflictError if the new name is in
-    use.
+    """Rename a media file, or all files of a document, and update the references.
+    Raises NotFoundError, ValidationError if the new name is invalid, or ConflictError if the name is in use.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -96,7 +93,6 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename a document's file, and the files with the same name for other locales and statuses."""
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -124,7 +120,6 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change a document's id, and rename those of its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -150,9 +145,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename the files of documents, and replace the old id with the new one in the documents and in
-    references. `ids` contains both ids.
-    """
+    # `ids` contains the old and the new id.
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -170,9 +163,7 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files that have the claim's name. Raises ConflictError if one of the files
-    can't be parsed.
-    """
+    # Raises ConflictError if one of the files can't be parsed.
     documents = {}
     for document in documents_of(context, claim.type.uid):
         other = context.layout.claim(document.path)
@@ -194,7 +185,7 @@ def _has_own_id(context: Context, document: Document) -> bool:
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """Return the new path for a document's file. Raises ValidationError if the name is invalid."""
+    # Raises ValidationError if the name is invalid.
     claim = context.layout.claim(document.path)
     if claim is None:
         raise ConflictError(f"{document.path} no longer contains a document; try again")
@@ -206,10 +197,7 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return the new paths of the other files in the documents' folders, by old path.
-
-    There are such files only if each document has its own folder, as in `posts/{name}/index.md`.
-    """
+    # Only documents that have their own folder, as in `posts/{name}/index.md`, have such files.
     moved: dict[str, str] = {}
     for old, new in files.items():
         claim, pattern = context.layout.claim(old), context.layout.pattern_of(old) or ""
@@ -235,9 +223,7 @@ def _type(name: str, context: Context) -> Type | None:
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """Split a string such as `article/fog` into a content type and an id. Raises NotFoundError if the type is
-    unknown.
-    """
+    # Splits a string such as `article/fog`. Raises NotFoundError if the type is unknown.
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
     if type_ is None or not document_id:
@@ -262,9 +248,7 @@ def _is_name(text: str) -> bool:
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files to new paths, including changes to them that are still pending. Raises ConflictError if a
-    new path already exists.
-    """
+    # Pending changes are moved, too. Raises ConflictError if a new path exists or a file is a symbolic link.
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

@@ -26,7 +26,7 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the renames by old name. `commits` must be sorted from newest to oldest."""
+    """Return the renames by old id. `commits` must be sorted from newest to oldest."""
     # current path ("" if deleted) and similarity as a percentage, by path
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}

@@ -30,10 +30,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The document and the attribute to which files are attached.
-
-    `with_files` returns the attribute's value after adding the files.
-    """
+    """The document and attribute to which files are attached. `with_files` adds the files to a value."""
 
     document: Document
     attribute: Attribute
@@ -41,9 +38,8 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Add uploaded files to a media attribute of a document, in both the published version and the draft.
-
-    Raises ValidationError, and ForbiddenError if the actor is not allowed to update the document.
+    """Add uploaded files to a media attribute, in both the published version and the draft.
+    Raises ValidationError, or ForbiddenError if the actor is not allowed to update the document.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -101,7 +97,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId or numeric id, or None. The default locale is searched first."""
+    # The default locale is searched first.
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default
@@ -144,9 +140,7 @@ def _component_holder(
 
 
 def _searched(context: Context, actor: Actor, types: Sequence[Type]) -> Iterator[tuple[Document, bool]]:
-    """Yield each version that the actor is allowed to read, and whether the actor is also allowed to read its
-    private values.
-    """
+    # Yields each readable version, and whether the actor is allowed to read private values in it.
     for type_ in types:
         if not any(attribute.holds_components for attribute in type_.attributes.values()):
             continue

@@ -1,4 +1,4 @@
-"""Parsing of `fileInfo`, which contains the descriptions of the files in an upload form."""
+"""Parsing of `fileInfo`, the file descriptions in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """Parse a focal point, whose coordinates are percentages of the picture's width and height."""
+    # `x` and `y` are percentages of the picture's width and height.
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
@@ -54,10 +54,7 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields of an upload form. Return a description for each of the `count` files.
-
-    Raises ValidationError.
-    """
+    """Parse the `fileInfo` fields of an upload form into one description per file. Raises ValidationError."""
     if not texts:
         return [{} for _ in range(count)]
     descriptions = [_parse(text) for text in texts]

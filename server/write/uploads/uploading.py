@@ -1,4 +1,4 @@
-"""Uploads, replaces, describes and deletes media files."""
+"""Changes to media files: upload, replacement, description and deletion."""
 
 import re
 import secrets
@@ -32,10 +32,7 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file. Its content is in the file `source`.
-
-    If `stored` is set, the content is already in a bucket, too.
-    """
+    """A received file, with its content in `source`. If `stored` is set, the content is also in a bucket."""
 
     source: Path
     name: str
@@ -46,7 +43,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A request to store received files, and to attach them to a document if `attachment` is set."""
+    """Request to store received files and, optionally, to attach them to a document."""
 
     files: tuple[Incoming, ...]
     actor: Actor
@@ -55,7 +52,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A request to change a media file's description. If `file` is set, also replace the file's content."""
+    """Request to change a media file's description and, if `file` is set, the file's content."""
 
     key: str
     info: Mapping[str, Any]
@@ -63,8 +60,7 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or documentId.
-
+    """Return the media file with this numeric id or documentId.
     Raises NotFoundError with the message `missing` if there is no such file.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
@@ -87,9 +83,7 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a media file's description and, if the request contains a new file, its content. Return the
-    media file's path.
-    """
+    """Change a media file's description and, if given, its content. Return the file's path."""
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
     if request.file:
@@ -127,7 +121,6 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused file name, such as `fog_0123456789.jpg`, that is valid on every operating system."""
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -170,10 +163,7 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace a media file's content, keeping its path.
-
-    Raises ValidationError if the new content has a different media type.
-    """
+    # Raises ValidationError if the media type would change.
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
     # The resized variants and the focal point belong to the old content.

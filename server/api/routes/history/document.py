@@ -1,6 +1,4 @@
-"""The history of a document as JSON: its versions, differences between them, and the last commit of each
-attribute (blame).
-"""
+"""JSON for a document's history: versions, differences, and the last commit of each attribute (blame)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,10 +22,9 @@ MessageOf = Callable[[Commit], str]  # returns the part of a commit message that
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a document's history. `values` are the attribute values before and
-    after this version's commit.
+    """Return the JSON for a version. `values` are the attribute values before and after the version's commit.
 
-    In the JSON, `attributes` lists the changed attributes, or is null if a file can't be read.
+    In the JSON, `attributes` is null if a file can't be read.
     """
     commit = version.commit
     unread = any(
@@ -58,9 +55,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Respond with the differences in a document between two commits, or between a commit and the current
-    files.
-    """
+    """Respond with a document's differences between two commits, or a commit and the current files."""
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -96,9 +91,7 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the commit that last changed an attribute, and for the commit that last changed
-    each of its lines. Raises LimitError.
-    """
+    """Return the JSON for the commits that last changed an attribute and its lines. Raises LimitError."""
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))
     if not found.lines:

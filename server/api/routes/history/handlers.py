@@ -142,9 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a request body into the commit, the status ("" if missing) and the names of the attributes to
-    restore. Raises ValidationError.
-    """
+    """Parse a request body into commit, status (or "") and attribute names. Raises ValidationError."""
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:

@@ -20,7 +20,7 @@ MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parse the query parameters that select commits. Raises ValidationError."""
+    """Return the parameters that select commits, with "" for missing ones. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -29,7 +29,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit, with at most MAX_DOCUMENTS of the documents that it changed."""
+    """Return the JSON for a commit and up to MAX_DOCUMENTS of its changed documents."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),

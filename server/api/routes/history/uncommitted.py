@@ -44,9 +44,7 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Respond with the uncommitted changes to a file by attribute and, if the caller has full access, by
-    line.
-    """
+    """Respond with an uncommitted file's changes by attribute and, for callers with full access, by line."""
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
@@ -66,9 +64,7 @@ def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a request body into the commit message and the paths of the files to commit. Raises
-    ValidationError.
-    """
+    """Parse a request body into commit message and file paths. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -83,16 +79,13 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when the server commits writes: "off" (never), "each" (after each write), or after a delay such
-    as "30s".
-    """
+    """Return when the server commits: "off", "each" (after each write), or a delay such as "30s"."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """Return the JSON for an uncommitted file and the document in it."""
     version = one.version("")
     document = None
     if one.type and one.document_id:

@@ -1,7 +1,6 @@
 """Reader of a Strapi export, which is a tar archive of media files and JSON lines.
 
-The archive is not trusted. It is read a second time to get the media files, because they come before their
-descriptions.
+The archive is not trusted. It is read twice, because the media files precede their descriptions.
 """
 
 import gzip
@@ -58,9 +57,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy media files to a folder, in the order in which the archive contains them. Yield each file with
-        the path of its copy.
-        """
+        """Copy media files to a folder, in archive order. Yield each file with the path of its copy."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

@@ -38,8 +38,9 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Send a GET request and return the JSON response. If the status is 404, return `missing` if it is
-        given. Raises SetupError.
+        """Send a GET request and return the JSON response. Raises SetupError.
+
+        If the status is 404, `missing` is returned if it is given.
         """
         url = self.base + path
         try:
@@ -76,9 +77,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request, with retries, and return the response. Raises HTTPError, and SetupError if there is
-        no response.
-        """
+        """Send a request, with retries. Raises HTTPError, or SetupError if there is no response."""
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

@@ -1,6 +1,6 @@
-"""Links in an export archive, which connect rows to the targets of their relations and media attributes.
+"""Links in an export archive, from rows to the targets of their relations and media attributes.
 
-A draft and its published version are separate rows, so links to both of them are combined into one.
+A draft and its published version are separate rows, so links to both of them are combined.
 """
 
 from collections import defaultdict
@@ -17,7 +17,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class Linked:
-    """The targets of links, in the right order, by row and attribute."""
+    """Sorted targets of links, by row and attribute."""
 
     uids: Mapping[str, str]  # maps Strapi's uids to Bifolio's
     ids: Mapping[RowKey, str]  # documentIds by row
@@ -27,7 +27,6 @@ class Linked:
     mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, link: Mapping[str, Any]) -> None:
-        """Add a link from the archive."""
         left, right = link["left"], link["right"]
         if left["type"] == UPLOAD:
             if left.get("field") == "related":
@@ -49,9 +48,7 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return an attribute's targets in the form in which files store them. Missing targets are mentioned
-        in the report.
-        """
+        """Return an attribute's targets in the form stored in files, and note missing targets."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -67,9 +64,7 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Mention in the report each relation whose order is lost, because Bifolio sorts derived relations by
-        creation time.
-        """
+        """Note relations that lose their order, because Bifolio sorts derived relations by creation time."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))

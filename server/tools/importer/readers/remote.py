@@ -35,7 +35,7 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the `populate` parameters for a content type, split up so that no URL is too long.
+    """Return the `populate` parameters for a content type, split so that no URL is too long.
 
     Raises SetupError if an attribute is nested too deeply. The error mentions the installation `base`.
     """
@@ -55,7 +55,6 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """Yield the parameters that populate an attribute and everything inside it."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -140,9 +139,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download the media files that the folder does not already contain. Yield each file with its path in
-        the folder.
-        """
+        """Download media files that are missing in the folder, and yield all files with their paths."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -156,7 +153,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the schemas of content types and components in the form that an archive contains."""
+        """Return the schemas of content types and components, in the same form as in an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -207,7 +204,6 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a content type, with all relations, media and components populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -252,7 +248,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Convert attributes to the form in which schema.json files contain them."""
+    """Convert attributes to the form used in schema.json files."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -267,7 +263,6 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute in a row whose attributes are populated."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

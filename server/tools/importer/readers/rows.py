@@ -37,8 +37,9 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Convert an archive's contents to a source. Raises KeyError, TypeError or ValueError if the contents are
-    damaged.
+    """Convert an archive's contents to a source.
+
+    Raises KeyError, TypeError, AttributeError or ValueError if the contents are damaged.
     """
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
