@@ -1,44 +1,31 @@
 """`bifolio check`, which reports and fixes problems in a site."""
 
-import difflib
 import os
 import sys
 import time
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
 from server.problems import in_order
-from server.service.authorship import caller_of_command, writes_of_command
 from server.service.opening import Mode, OpenSite, open_site
-from server.service.problems import fix_documents, fix_keys
 from server.site.check.branch_changes import changes_since
 from server.site.check.branch_survey import survey_changes
 from server.site.check.bucket import missing_objects
-from server.site.check.fixes import (
-    FixResult,
-    KeyFix,
-    Repair,
-    apply_fixes,
-    find_fixes,
-    key_fix_writes,
-    repair_configuration,
-)
-from server.site.check.survey import Survey, survey, survey_site
+from server.site.check.survey import survey
 from server.site.site import Site
-from server.tools.check import FORMATS, fixed, report
+from server.tools.check import FORMATS, report
 from server.tools.merge_driver.install import missing_config
 from server.tools.terminal import (
     check_site,
     one_line_errors,
-    printable,
     progress_bar,
-    refuse_in_one_line,
     show,
     site_option,
-    tell_commit,
 )
 
 # This is only a note: it concerns only this clone, so it must not make `--strict` fail in CI.
@@ -46,7 +33,6 @@ NOT_INSTALLED = (
     "Bifolio's merge driver is not installed in this clone, although .gitattributes names it, so git merges "
     "documents line by line. Run `bifolio merge-driver install`."
 )
-MAX_FIXED_KEYS = 1000
 
 
 @click.command("check")
@@ -95,20 +81,14 @@ def check(
         raise click.UsageError("--changed can't be used together with --fix or --media.")
     look = None if since is None else partial(survey_changes, changes=changes_since(root.resolve(), since))
     look_at_all = partial(survey, root, opening, translations=translations, look=look)
-    found = look_at_all()
+    if fix and not dry_run:
+        found = _fixing().fix_problems(
+            root, lambda: (look_at_all(), opening.opened), prefix, text=text, translations=translations
+        )
+    else:
+        found = look_at_all()
     if fix and dry_run:
-        _show_changes(root, found, prefix)
-    elif fix:
-        keys: tuple[KeyFix, ...] = ()
-        while (
-            found.key_fixes and len(keys) < MAX_FIXED_KEYS
-        ):  # Fixing a key can reveal problems in its value.
-            _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
-            keys += found.key_fixes
-            found = look_at_all()
-        found = replace(found, fixed=keys)
-        if found.site is not None and opening.opened is not None:
-            found = _fix(opening.opened, found, prefix, text=text, translations=translations)
+        _fixing().show_changes(root, found, prefix)
     if media and found.site is not None:
         found = replace(found, problems=in_order((*found.problems, *missing_objects(found.site))))
     if text:
@@ -135,50 +115,13 @@ class _Opening:
         return self.opened.site
 
 
+def _fixing() -> Any:
+    return import_module("server.commands.fix")
+
+
 def _prefix(root: Path) -> str:
     """Return the path of the site's folder with a slash at the end, or "" for the current folder."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
     return f"{root.resolve()}/" if there.startswith("..") else f"{there}/"
-
-
-def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
-    fixes = found.key_fixes
-    with refuse_in_one_line("--fix"):
-        if opened is None:
-            repair_configuration(root, fixes)
-        else:
-            tell_commit(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
-    if text:
-        show(fixed(FixResult(fixes, {}), prefix))
-
-
-def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Fix documents. Return the result of checking the site again."""
-    if found.audit is None:
-        return found
-    repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
-    if not repair.fixes:
-        return found
-    with refuse_in_one_line("--fix"):
-        outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
-    tell_commit(outcome.commit)
-    if text:
-        show(fixed(outcome.made, prefix))
-    return replace(
-        survey_site(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes)
-    )
-
-
-def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    writes = key_fix_writes(root, found.key_fixes)
-    if found.site is not None and found.audit is not None:
-        repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
-        writes += found.site.preview(apply_fixes, repair)[0]
-    for write in sorted(writes, key=lambda write: write.path):
-        before = (root / write.path).read_bytes().decode().splitlines(keepends=True)
-        after = (write.data or b"").decode().splitlines(keepends=True)
-        path = prefix + write.path
-        for line in difflib.unified_diff(before, after, path, path, n=0):
-            click.echo(printable(line.rstrip("\r\n")))

@@ -1,4 +1,4 @@
-"""Parser and serializer for query strings in bracket notation (spec.md 4.4)."""
+"""Parser for query strings in bracket notation (spec.md 4.4)."""
 
 import itertools
 import re
@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, unquote_plus, unquote_to_bytes
-
-from qs_codec import EncodeOptions, encode
 
 from server.errors import KeyNameError, ValidationError
 from server.query.brackets import MAX_DEPTH, MAX_LIST_ITEMS, decode
@@ -23,7 +21,6 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 _NUMBERED = re.compile(r"(?:^|[&\[])[0-9]+\]?[\[=]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=True)
 
 
 def parse(text: str) -> dict[str, Any]:
@@ -63,10 +60,6 @@ def _numbers_first(value: Any) -> Any:
     numbers = sorted((key for key in value if _NUMBER.fullmatch(key)), key=int)
     ordered = [*numbers, *(key for key in value if not _NUMBER.fullmatch(key))]
     return {key: _numbers_first(value[key]) for key in ordered}
-
-
-def write(params: Mapping[str, Any]) -> str:
-    return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
 def _refuse_excess(parts: Sequence[str]) -> None:

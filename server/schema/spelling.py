@@ -21,6 +21,7 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 MIN_SIMILARITY = 0.65  # "tga" is similar to "tag", but "date" is not similar to "name"
 MAX_CPU_S = 1.0  # limit on processor time for all suggestions in one report
 _SEPARATORS = "-_./: "
+_SEPARATED = re.compile(r"[\s_./-]+")
 _MIN_REST_SIMILARITY = 0.55  # minimum similarity of two words after their common start and end are removed
 _WORDS_PER_CLOCK_READ = 100
 
@@ -132,8 +133,9 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
-    return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
+    if not word.isascii():
+        word = "".join(c for c in normalize("NFKD", word) if not combining(c))
+    return _SEPARATED.sub("-", word.casefold()).strip("-")
 
 
 def _swap_letters(word: str) -> Iterator[str]:

@@ -19,6 +19,7 @@ from server.documents.document import Document
 from server.index.find import find
 from server.query import qs
 from server.query.ast import Page
+from server.query.serialize import query_string
 from server.schema.model import Attribute, Schema, Type, title_of
 from server.service.publishing.blocks_html import blocks_to_html
 from server.service.publishing.clean_html import clean, resolver
@@ -101,7 +102,7 @@ def _items_of_type(feed: Feed, type_: Type, site: PublicSite) -> Iterator[Item]:
     params |= {"sort": f"{names.get('date', 'publishedAt')}:desc", **feed.parameters}
     for locale in _locales(feed, settings) if type_.localized else (settings.locales.default,):
         located = {**params, "locale": locale} if type_.localized else params
-        query = reader.query(qs.parse(qs.write(located)), many=True)
+        query = reader.query(qs.parse(query_string(located)), many=True)
         view = reader.view(query)
         render = Renderer(view).of(query.selection)
         for document in _with_addresses(

@@ -21,6 +21,7 @@ from server.index.snapshot import View, apply
 from server.query import qs
 from server.query.ast import Page, Query
 from server.query.parse import with_default_populate
+from server.query.serialize import query_string
 from server.schema.model import UPLOAD, Type
 from server.service.publishing.public_reader import PublicSite
 from server.service.read import Reader
@@ -124,7 +125,7 @@ class ListRequest:
 
 
 def _query(params: Mapping[str, Any]) -> str:
-    query = qs.write(params)
+    query = query_string(params)
     return f"?{query}" if query else ""
 
 
@@ -153,7 +154,7 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
     # even if the setting forbids this together with pagination
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
-    asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
+    asked = with_default_populate(qs.parse(query_string(params)), type_, settings)
     query = reader.query(asked, many=True)
     view = reader.view(query)
     if type_.kind == "singleType":

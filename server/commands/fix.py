@@ -1,0 +1,83 @@
+"""`bifolio check --fix`, which fixes problems that have one obvious solution."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from server.service.authorship import caller_of_command, writes_of_command
+from server.service.opening import OpenSite
+from server.service.problems import fix_documents, fix_keys
+from server.site.check.fixes import (
+    FixResult,
+    KeyFix,
+    Repair,
+    apply_fixes,
+    find_fixes,
+    key_fix_writes,
+    repair_configuration,
+)
+from server.site.check.survey import Survey, survey_site
+from server.tools.check import fixed
+from server.tools.terminal import printable, refuse_in_one_line, show, tell_commit
+
+MAX_FIXED_KEYS = 1000
+# Checks the site. Also returns the open site, or None if its configuration is invalid.
+Look = Callable[[], tuple[Survey, OpenSite | None]]
+
+
+def fix_problems(root: Path, look: Look, prefix: str, *, text: bool, translations: bool) -> Survey:
+    """Fix problems and return the result of checking the site again. If `text` is set, print the fixes."""
+    keys: tuple[KeyFix, ...] = ()
+    found, opened = look()
+    while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key can reveal problems in its value.
+        _fix_keys(root, opened if found.site else None, found, prefix, text=text)
+        keys += found.key_fixes
+        found, opened = look()
+    found = replace(found, fixed=keys)
+    if found.site is None or opened is None:
+        return found
+    return _fix_documents(opened, found, prefix, text=text, translations=translations)
+
+
+def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *, text: bool) -> None:
+    fixes = found.key_fixes
+    with refuse_in_one_line("--fix"):
+        if opened is None:
+            repair_configuration(root, fixes)
+        else:
+            tell_commit(fix_keys(writes_of_command(opened), caller_of_command(opened), fixes).commit)
+    if text:
+        show(fixed(FixResult(fixes, {}), prefix))
+
+
+def _fix_documents(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
+    if found.audit is None:
+        return found
+    repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
+    if not repair.fixes:
+        return found
+    with refuse_in_one_line("--fix"):
+        outcome = fix_documents(writes_of_command(opened), caller_of_command(opened), repair)
+    tell_commit(outcome.commit)
+    if text:
+        show(fixed(outcome.made, prefix))
+    return replace(
+        survey_site(opened.site, translations=translations), fixed=(*found.fixed, *outcome.made.fixes)
+    )
+
+
+def show_changes(root: Path, found: Survey, prefix: str) -> None:
+    """Print the changes that the fixes would make, as a diff."""
+    writes = key_fix_writes(root, found.key_fixes)
+    if found.site is not None and found.audit is not None:
+        repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))
+        writes += found.site.preview(apply_fixes, repair)[0]
+    for write in sorted(writes, key=lambda write: write.path):
+        before = (root / write.path).read_bytes().decode().splitlines(keepends=True)
+        after = (write.data or b"").decode().splitlines(keepends=True)
+        path = prefix + write.path
+        for line in difflib.unified_diff(before, after, path, path, n=0):
+            click.echo(printable(line.rstrip("\r\n")))
