@@ -50,7 +50,7 @@
             └── GitError         503  a git command failed
                 └── GitSlowError 503  a git command takes too long
 
-`api.failure` renders every ApiError as an HTTP response. The commands print every SetupError.
+`server.api.error_response` turns every ApiError into an HTTP response. Commands print every SetupError.
 """
 
 from collections.abc import Iterator, Mapping
@@ -139,7 +139,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Context manager that adds the number of a batch operation to the details of any ApiError."""
+    """Context manager that adds a batch operation's number to the details of any ApiError."""
     try:
         yield
     except ApiError as error:

@@ -58,7 +58,7 @@ def folder_in_state(root: Path, name: str) -> Path:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return None if the folder can't be created."""
+    """Return the cache folder in `.bifolio/`, or None if it can't be created."""
     try:
         return folder_in_state(root, "cache")
     except OSError:

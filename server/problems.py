@@ -15,8 +15,8 @@ LEVELS: tuple[Level, ...] = ("off", "warning", "error")
 class Rule:
     """A rule that a site's files should follow.
 
-    - `level` is the default level. Unless it is "error", the setting `check.rules` can change it.
-    - `sentence` describes the problem, and `fix` its solution.
+    - `level` is the default level. Unless it is "error", the `check.rules` setting can change it.
+    - `sentence` describes the problem, and `fix` says how to solve it.
     """
 
     name: str
@@ -209,7 +209,7 @@ class Problem:
 
     - `path` is relative to the site's folder.
     - `line` and `column` count from 1, or are None if unknown.
-    - `severity`: if it is `error`, the last valid version of the file is served.
+    - `severity`: if `error`, the server keeps using the file's last valid version.
     - `rule` is a key in RULES.
     - `at` is the path to the attribute or key, or () for the whole file.
     """

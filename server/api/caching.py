@@ -54,14 +54,14 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """Cached response. `users` is the user index version that was used to create the response, if any."""
+    """Cached response. `users` is the version of the user index that it was built from, if any."""
 
     answer: Representation
     users: int | None
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """Create a cache of responses. Callers must not store bodies larger than MAX_RESPONSE_BYTES."""
+    """Create a response cache. Callers must not store bodies larger than MAX_RESPONSE_BYTES."""
     # The cache saves 0.44 of the 0.45 ms that a brotli-compressed list of 25 documents takes.
     return StateCache(most, _size)
 
@@ -71,7 +71,7 @@ def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswe
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return the cache key for a content read. Actors with equal permissions share the key."""
+    """Return the cache key for a content read. Actors with the same permissions share a key."""
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
         query = blake2b(str(query).encode(errors="surrogatepass"), digest_size=32).digest()

@@ -39,7 +39,7 @@ class CommitWaiter:
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Wait for the commit in the Bifolio-After header, and return a state that includes this commit.
+        """Wait for the commit in the Bifolio-After header, and return a state that includes it.
 
         Raises ValidationError if the header is invalid, and BehindError if the commit does not arrive in
         time.
@@ -115,7 +115,7 @@ FILE_STATUSES = ("200", "206", "304")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
-    """Past commit that a request reads.
+    """The past commit that a request reads from.
 
     - `lasting`: whether the request's URL will always refer to this commit
     - `complete`: whether all resized versions of the commit's images exist

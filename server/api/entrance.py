@@ -165,9 +165,9 @@ class Entrance:
         return self.cache.bytes + self.past_cache.bytes
 
     def most_bytes(self, environ: Environ) -> int:
-        """Return the maximum size of a request's body. Callers without permission get SMALL_BODY_BYTES.
+        """Return the maximum size of a request's body: SMALL_BODY_BYTES for callers without permission.
 
-        Raises UnauthorizedError and ForbiddenError.
+        Raises UnauthorizedError or ForbiddenError.
         """
         state = self.site.current()
         if self.past.held:
@@ -243,7 +243,7 @@ class Entrance:
         return self.site.current()
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state that the parameter `at` selects, or else the state that the server serves."""
+        """Return the state that the `at` parameter selects or, if it is missing, the one being served."""
         if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
@@ -334,7 +334,7 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """Add the new id of a renamed document to `error`, if the actor is allowed to read the document."""
+        """Add a renamed document's new id to `error`, if the actor is allowed to read the document."""
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
                 if IN_PLACE in environ:

@@ -43,10 +43,10 @@ def wsgi_text(raw: str) -> str:
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """Set the client's address and the URL scheme from the headers of a trusted proxy.
+    """Set the client's address and the URL scheme from a trusted proxy's headers.
 
-    The address is the last one in X-Forwarded-For that is not a trusted proxy's, because clients can forge
-    the earlier ones.
+    The client's address is the last one in X-Forwarded-For that does not belong to a trusted proxy, because
+    clients can forge the earlier ones.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -81,7 +81,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return the IP address, with IPv4-mapped IPv6 converted to IPv4, or None if the text is invalid."""
+    """Parse an IP address, converting IPv4-mapped IPv6 to IPv4. Return None if the text is invalid."""
     try:
         found = ip_address(text)
     except ValueError:

@@ -39,7 +39,7 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """Log that writes each message once across all workers, up to `most` messages."""
+    """Log that writes each message only once across all workers, and at most `most` messages in total."""
 
     def __init__(self, most: int) -> None:
         # digests of the logged keys, in memory that forked processes share

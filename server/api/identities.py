@@ -43,7 +43,7 @@ class _Opened:
 
 
 class Identities:
-    """API tokens, users and sessions of a site. The accounts database is opened on first use.
+    """A site's API tokens, users and sessions. The accounts database is opened on first use.
 
     Thread-safe, but not usable after a fork.
     """
@@ -62,7 +62,7 @@ class Identities:
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """Raises UnavailableError if the accounts database can't be opened."""
+        """Return the user index. Raises UnavailableError if the accounts database can't be opened."""
         return self._current().user_index
 
     @property
@@ -135,7 +135,7 @@ class Identities:
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return the author name and email of an actor's commits. Empty values mean `git.committer`."""
+        """Return the author name and email for an actor's commits. Empty values stand for `git.committer`."""
         if actor is OWNER:
             return "", ""
         user = self.users.known(actor.user_id) if actor.user_id is not None else None
@@ -146,8 +146,9 @@ class Identities:
     ) -> Actor:
         """Return the actor that an Authorization header identifies, or the public if there is no token.
 
-        `ended` also accepts tokens of sessions that a password change ended. Raises UnauthorizedError if the
-        token is invalid, and NeedsThreadPool if the call would block but `waits` is False.
+        If `ended` is set, tokens from sessions that a password change has ended are also accepted. Raises
+        UnauthorizedError if the token is invalid, and NeedsThreadPool if the call would block but `waits` is
+        False.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()

@@ -43,7 +43,7 @@ def state_of(request: Request) -> State:
 
 
 def commit_of(request: Request) -> str:
-    """Return the id of the past commit that a request reads, or "" for the current state."""
+    """Return the id of the past commit that a request reads from, or "" for the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
@@ -52,7 +52,7 @@ def budget_of(request: Request) -> Budget:
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Raises ValidationError if the query string is invalid."""
+    """Return the query parameters. Raises ValidationError if the query string is invalid."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
@@ -63,7 +63,7 @@ def prefers(request: Request, name: str) -> bool:
 
 
 def operation_of(request: Request) -> Operation:
-    """Raises KeyError if the request was not routed to an operation."""
+    """Return the request's operation. Raises KeyError if it was not routed to one."""
     return BY_ID[request.endpoint or ""]
 
 
@@ -88,9 +88,9 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a request's body as JSON or a form. Returns None if the body is empty or has another media type.
+    """Parse a JSON or form body. Returns None if the body is empty or has another media type.
 
-    Raises PayloadTooLargeError and ValidationError.
+    Raises PayloadTooLargeError or ValidationError.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -125,14 +125,14 @@ def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """Raises LimitError if the JSON exceeds the request's budget."""
+    """Return a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add the Cache-Tag header, if `api.cache_tags` is set and the request reads the current state."""
+    """Add a Cache-Tag header if `api.cache_tags` is set and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response

@@ -54,10 +54,10 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
-    """Response before it is encoded for a client. A body in parts is not compressed.
+    """A response before it is encoded for a client. A body that is an iterable of parts is not compressed.
 
-    An empty `etag` is computed from the body, and an empty `cache_control` stands for a default. `vary`
-    contains names of request headers.
+    If `etag` is empty, it is computed from the body. If `cache_control` is empty, a default is used. `vary`
+    contains the names of request headers.
     """
 
     body: bytes | Iterable[bytes]
@@ -70,7 +70,7 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """Response that has been encoded for a client. The body can be empty if only the headers are needed."""
+    """A response encoded for a client. The body can be empty if only the headers are needed."""
 
     status: str
     headers: tuple[Header, ...]
@@ -108,7 +108,7 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or status 304 if the client has cached the response."""
+    """Send a response, or status 304 if the client already has it in its cache."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -161,7 +161,8 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding, or "" if the body should not be compressed.
 
-    Large responses to writes are not compressed, because an error would hide that the write succeeded.
+    Large responses to writes are not compressed. If compression failed, the client would get an error even
+    though the write had succeeded.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 

@@ -56,7 +56,7 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Origin of a string: a document and a path in it. `names` is the path without list indices."""
+    """The origin of a string: a document and a path in it. `names` is the path without list indices."""
 
     document_id: str
     locale: str
@@ -79,7 +79,7 @@ class _Source:
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Add source marks to the strings in a JSON response. Raises LimitError if it becomes too large."""
+    """Add source marks to the strings in a JSON response. Raises LimitError if the result is too large."""
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
     # Long and fractional numbers are copied as text, because converting them could lose precision.
@@ -128,7 +128,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark strings of media files, such as captions. The paths do not contain a file's index."""
+        """Mark strings in media files, such as captions. Their paths do not contain the file's list index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)

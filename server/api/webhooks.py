@@ -54,8 +54,8 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the event's document, populated if the limits allow. Deleted documents and hidden drafts have
-    only ids.
+    """Render the event's document, populated if the limits allow. For deleted documents and hidden drafts,
+    return only ids.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -86,7 +86,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
     """Return a selection that populates all media, components and relations, except relations to users.
 
-    `above` lists the enclosing types, so that recursive components are not populated endlessly.
+    `above` lists the enclosing types, so that recursive components are not expanded forever.
     """
     nodes = []
     for name in type_.populatable:

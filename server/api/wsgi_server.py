@@ -1,4 +1,4 @@
-"""Server: worker processes, each with an event loop and a few threads.
+"""The server: worker processes, each with an event loop and a few threads.
 
 One worker, the leader, watches the site's files. If the parent process ends, its workers end, too.
 """
@@ -81,7 +81,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Raises SetupError if another server already listens on the port."""
+    """Start listening on the socket. Raises SetupError if another server already listens on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -122,7 +122,7 @@ def worker_count(wanted: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources that all processes of a server share. `limited` counts requests for the rate limit."""
+    """Resources shared by all of a server's processes. `limited` counts requests for the rate limit."""
 
     log: ChangeLog
     listener: socket.socket

@@ -1,4 +1,4 @@
-"""The accounts database of a site, and its API tokens."""
+"""A site's accounts database, and the API tokens in it."""
 
 import hashlib
 import hmac
@@ -60,7 +60,7 @@ class Token:
 
 
 class Accounts:
-    """The accounts database of one site. Thread-safe and fork-safe."""
+    """One site's accounts database. Thread-safe and fork-safe."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -110,7 +110,7 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the valid token with this secret string, or None.
+        """Return the token with this secret string, or None if there is no valid one.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
@@ -120,8 +120,8 @@ class Accounts:
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager for a write transaction. Yields the connection, and a list to which the caller adds
-        the cache keys of changed accounts.
+        """Context manager for a write transaction. Yields the connection, and a list for the cache keys of
+        changed accounts, which the caller fills in.
         """
         changed: list[str] = []
         try:

@@ -18,7 +18,7 @@ MAX_ATTEMPTS = 3  # How many times to try to insert a row, in case another proce
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """Maximum number of attempts within `window_s` seconds, for each kind of limit."""
+    """The maximum number of attempts within `window_s` seconds, for each kind of limit."""
 
     pair: int
     account: int
@@ -69,7 +69,7 @@ class Attempts:
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
         """Subtract a successful attempt from the counts, and remember its network address and device.
 
-        `taken` is the result of `take`.
+        `taken` is what `take` returned for the attempt.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -90,7 +90,7 @@ class Attempts:
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys under which an attempt can be counted, preferred sets first."""
+        """Yield the sets of keys that an attempt can be counted under, preferred sets first."""
         # A known network address skips the account's limit, so an attacker can't lock the user out. A known
         # device gets extra attempts, in case the attacker shares the user's network address.
 
@@ -104,10 +104,10 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Keys of the database rows for one attempt.
+    """The keys of the database rows for one attempt.
 
-    `known` is for the pair of account and network address. `device` is for the pair of account and device, or
-    "" if the client sent no device id.
+    `known` identifies the combination of account and network address. `device` identifies the combination of
+    account and device, or is "" if the client sent no device id.
     """
 
     pair: str

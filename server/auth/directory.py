@@ -1,4 +1,4 @@
-"""The services for a site's accounts."""
+"""The objects that manage a site's users, API tokens and logins."""
 
 import hmac
 from contextlib import suppress
@@ -18,9 +18,9 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The services for a site's accounts.
+    """The objects that manage a site's users, API tokens and logins.
 
-    `attempts` limits logins. `mails` limits requests that send an email.
+    `attempts` limits login attempts. `mails` limits requests that send an email.
     """
 
     accounts: Accounts
@@ -34,7 +34,7 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the services for the accounts of the site at `root`. Raises SetupError."""
+    """Open the accounts of the site at `root`. Raises SetupError if that fails."""
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
         accounts,
@@ -52,7 +52,7 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store the signing key's digest. Return whether it differs from the digest stored before."""
+    """Store the signing key's digest. Return whether it differs from the previously stored one."""
     # Only a digest is stored, because anyone who read the key from the database could sign in as any user.
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

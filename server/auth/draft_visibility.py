@@ -30,7 +30,7 @@ def may_see_file(actor: Actor, claim: Claim) -> bool:
 
 
 def require_source_of(actor: Actor, type_: Type, schema: Schema, *, draft: bool) -> None:
-    """Raises ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
+    """Raise ForbiddenError if the actor is not allowed to read the source files of a type's documents."""
     # With `options.draftWhen` (`draft_key`), any file can contain a draft.
     require_source(actor, "read", schema)
     require(actor, type_, "find" if type_.kind == "singleType" else "findOne")

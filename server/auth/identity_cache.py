@@ -1,4 +1,4 @@
-"""Cache of tokens, users and logins, used to identify the caller of a request."""
+"""Cache of tokens, users and logins, used to identify a request's caller."""
 
 import threading
 from collections.abc import Callable
@@ -41,7 +41,7 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the cached value for a key, or the result of `read` if there is none or if `anew` is set.
+        """Return a key's cached value, or call `read` if there is none or if `anew` is set.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

@@ -31,7 +31,7 @@ class Attempt:
     """A login attempt.
 
     - `account` identifies the user.
-    - `identifier` is the name or email address as typed, in the form that `name_key` returns.
+    - `identifier` is the name or email address that was typed, normalized by `name_key`.
     - `address` is the client's network address.
     - `device` is the id that the client sent, or "".
     """

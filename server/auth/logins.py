@@ -1,4 +1,4 @@
-"""Logins that clients can renew with refresh tokens (setting `auth.refresh`)."""
+"""Logins that clients can renew with refresh tokens (the `auth.refresh` setting)."""
 
 import secrets
 from dataclasses import astuple, fields
@@ -59,7 +59,7 @@ class Logins:
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return an active login, or None. `anew` bypasses the cache.
+        """Return the login with this id, or None if it is not active. `anew` bypasses the cache.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.

@@ -1,4 +1,4 @@
-"""Emails, which are logged if site.yaml configures no mail server."""
+"""Sends emails, or only logs them if site.yaml configures no mail server."""
 
 import logging
 import os

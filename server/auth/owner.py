@@ -1,4 +1,4 @@
-"""Sign-in of the owner with a one-time key, which is exchanged for a studio session."""
+"""Owner sign-in with a one-time key, which is exchanged for a studio session."""
 
 import hashlib
 import secrets
@@ -14,7 +14,7 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key that signs in as the owner. It is valid for KEY_TTL_S seconds. Raises OSError."""
+    """Create a one-time key for owner sign-in. It is valid for KEY_TTL_S seconds. Raises OSError."""
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:

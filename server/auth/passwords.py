@@ -15,13 +15,16 @@ _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W
 
 
 def hash_password(text: str) -> str:
-    """Raises BusyError if too many requests are waiting."""
+    """Return a password's hash. Raises BusyError if too many requests are waiting."""
     with _TURNS:
         return _HASHER.hash(text)
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Raises BusyError if too many requests are waiting."""
+    """Return whether a password matches a stored hash.
+
+    Raises BusyError if too many requests are waiting.
+    """
     try:
         with _TURNS:
             return _HASHER.verify(kept or _NOBODY, text) and kept is not None

@@ -1,4 +1,4 @@
-"""Actors, and checks of their permissions."""
+"""Actors and their permission checks."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The key that signs JSON Web Tokens: BIFOLIO_JWT_SECRET, or else the file .bifolio/jwt.key."""
+"""The key that signs JSON Web Tokens, from BIFOLIO_JWT_SECRET or else from .bifolio/jwt.key."""
 
 import os
 import pwd

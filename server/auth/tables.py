@@ -44,7 +44,7 @@ ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL D
 
 
 def complete(connection: Connection) -> None:
-    """Add columns that the tables of older releases lack, and insert the initial rows."""
+    """Add any columns that tables from older releases lack, and insert the initial rows."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:

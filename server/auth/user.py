@@ -44,7 +44,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that changed after a version, the number of all users, and the current version."""
+    """The users that changed after a version, the total number of users, and the current version."""
 
     users: list[User]
     count: int
@@ -85,7 +85,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return a user as JSON, as in login responses."""
+    """Return the JSON for a user, as in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,

@@ -1,4 +1,4 @@
-"""Users in the accounts database, with their passwords and the codes in emails."""
+"""Users in the accounts database, with their passwords and the codes that are emailed to them."""
 # A user's JSON Web Tokens contain the user's `sessions` number. Incrementing this number invalidates older
 # tokens.
 
@@ -75,7 +75,7 @@ class Users:
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
         """Context manager for a transaction that changes the user, or adds one if `user_id` is None.
 
-        Increments the version of the users.
+        Also increments the users' version number.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -107,7 +107,7 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return a user, or None. `anew` bypasses the cache.
+        """Return the user with this id, or None. `anew` bypasses the cache.
 
         Raises UnavailableError if the database can't be used, and NeedsThreadPool if `waits` is False and a
         database server must be queried.
@@ -187,7 +187,7 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user. Return the changed user, or None if the user does not exist.
+        """Change some of a user's columns. Return the changed user, or None if the user does not exist.
 
         Setting a password or blocking the user ends all of the user's sessions. Raises TakenError if another
         user has the name or email address.
@@ -218,7 +218,7 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or email address if the password is right, otherwise None."""
+        """Return the user with this name or email address if the password is correct, otherwise None."""
         # The check takes just as long if there is no such user.
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
@@ -242,7 +242,7 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Invalidate a code for resetting a password. Return its user, or None if the code is invalid."""
+        """Use up a password reset code. Return the code's user, or None if the code is invalid."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
@@ -251,7 +251,7 @@ class Users:
     def spend_confirm_code(self, code: str) -> User | None:
         """Confirm the email address that a code was sent to. Return None if the code is invalid.
 
-        The returned user is as stored before this change.
+        The returned user has the values from before the confirmation.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 

@@ -22,7 +22,7 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """Context manager that opens the accounts database of a site. Raises SetupError."""
+    """Context manager that opens a site's accounts database. Raises SetupError."""
     check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)

@@ -76,7 +76,7 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Return the type and id of the document with this file path or TYPE/ID. Raises SetupError."""
+        """Return the type and id of the document that a file path or TYPE/ID names. Raises SetupError."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -100,7 +100,7 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the type, id and versions of a document, even of a deleted one. Raises SetupError."""
+        """Return the type, id and versions of a document, even if it has been deleted. Raises SetupError."""
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):

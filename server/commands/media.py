@@ -104,7 +104,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
 
 
 def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
-    """Raises SetupError if the site has no bucket."""
+    """Open the site and its bucket. Raises SetupError if the site has no bucket."""
     check_site(root)
     opened = open_site(root, mode)
     settings = opened.site.state.settings

@@ -1,6 +1,6 @@
 """Helper process that imports the merge driver once, and forks a process for each file.
 
-It ends after IDLE_S seconds without a request.
+It exits after IDLE_S seconds without a request.
 """
 
 import gc
@@ -18,7 +18,7 @@ _CHUNK_BYTES = 65536
 
 
 def main(path: str, idle_s: float = IDLE_S) -> None:
-    """Merge files for the clients of the socket `path`, until none connects for `idle_s` seconds."""
+    """Merge files for clients that connect to the socket `path`, until none has for `idle_s` seconds."""
     listener = _listen(path)
     if listener is None:
         return

@@ -1,4 +1,4 @@
-"""`bifolio redirects`, which prints redirects from former addresses of documents."""
+"""`bifolio redirects`, which prints redirects from documents' former addresses."""
 
 import sys
 from pathlib import Path

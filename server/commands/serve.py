@@ -232,7 +232,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """The report that a server is ready. `opens` tells whether to open the studio in a browser."""
+    """The report that a server is ready. If `opens` is set, the studio is opened in a browser."""
 
     opened: OpenSite
     terminal: Log

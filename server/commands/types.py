@@ -1,4 +1,4 @@
-"""`bifolio types`, which generates types of a site's content for TypeScript, zod or Python."""
+"""`bifolio types`, which generates types for a site's content in TypeScript, zod or Python."""
 
 import sys
 from collections.abc import Callable, Mapping

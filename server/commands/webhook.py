@@ -1,6 +1,6 @@
 """`bifolio webhook`, which manages webhooks.
 
-Running servers send all webhook requests except that of `bifolio webhook test`.
+Running servers send all webhook requests, except the one that `bifolio webhook test` sends.
 """
 
 import json

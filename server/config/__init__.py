@@ -1,1 +1,1 @@
-"""The settings of a site, as they are written in its file site.yaml."""
+"""A site's settings, as written in its site.yaml."""

@@ -1,4 +1,4 @@
-"""Dataclasses for a site's settings: one for each section of site.yaml, with a field for each key."""
+"""Dataclasses for a site's settings: one class for each section of site.yaml, with one field for each key."""
 # docs/settings.md is generated from KEYS.
 
 import re
@@ -21,14 +21,14 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Response format: V5 is flat; V4 nests the fields of each document in `data` and `attributes`."""
+    """Format of API responses. V5 is flat; V4 nests each document's fields in `data` and `attributes`."""
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Source of a document's timestamps: its file, or the times of git commits."""
+    """Where a document's timestamps come from: its file, or git commits."""
 
     FILE = "file"
     GIT = "git"
@@ -36,7 +36,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """Settings for exporting one content type. `parameters` are query parameters as nested values."""
+    """Export settings for one content type. `parameters` contains its query parameters, as nested values."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -44,7 +44,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An additional request whose response is exported, such as `/api/articles?…`."""
+    """An extra API request, such as `/api/articles?…`, whose response is exported too."""
 
     request: str
     line: int | None = None
@@ -52,9 +52,7 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Settings for previews: the URL of a page that shows a document, with placeholders such as
-    `{locale}`.
-    """
+    """Preview settings: the URL of the page that shows a document, with placeholders such as `{locale}`."""
 
     # In previews, strings contain invisible source maps, except the strings at the paths in `unmarked`.
 
@@ -78,9 +76,9 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 class SettingKey:
     """A key in site.yaml: its type, description and default.
 
-    - `holds` is the type: a key of `reader.READERS` or `reader.ENTRIES`.
-    - `otherwise` describes the default value, if that value is not self-explanatory.
-    - `attributes` is the path of the field in `Settings`.
+    - `holds` names the type: it is a key of `reader.READERS` or `reader.ENTRIES`.
+    - `otherwise` describes the default, if the value alone is not self-explanatory.
+    - `attributes` is the path to the matching field in `Settings`.
     """
 
     name: str
@@ -103,7 +101,7 @@ def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *,
 
 @dataclass(frozen=True, slots=True)
 class LocaleSettings:
-    """The locales of a site."""
+    """A site's locales."""
 
     default: str = _setting(
         "en",
@@ -118,7 +116,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Default and maximum page size, in documents."""
+    """Default and maximum number of documents on a page."""
 
     default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(
@@ -128,7 +126,7 @@ class PageSizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """Limits for one request."""
+    """Limits on a single API request."""
 
     size: int = _setting(
         16_000_000, "size", "The maximum size of the response to a read, before compression.", "`16 MB`"
@@ -304,7 +302,7 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True)
 class BranchSettings:
-    """Limits for git branches."""
+    """Limits on git branches."""
 
     max: int = _setting(
         500,
@@ -343,7 +341,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Settings for events: retention and limits for event streams."""
+    """Settings for events: how long to keep them, and limits on event streams."""
 
     bulk: int = _setting(
         1000,
@@ -439,7 +437,7 @@ class RedirectSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a site, including defaults."""
+    """All of a site's settings, including defaults."""
 
     name: str = _setting("Bifolio", "text", "The name of the site.")
     locales: LocaleSettings = LocaleSettings()

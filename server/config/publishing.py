@@ -1,4 +1,4 @@
-"""Settings for public URLs and feeds: the sections `urls` and `feeds` of site.yaml (docs/feeds.md)."""
+"""Settings for public URLs and feeds: the `urls` and `feeds` sections of site.yaml (docs/feeds.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,10 @@ _URL_FIX = "write a URL such as https://example.org/articles/{slug}"
 
 @dataclass(frozen=True, slots=True)
 class PublicUrl:
-    """URL patterns by locale for the public pages of one content type. EVERY_LOCALE matches all locales."""
+    """URL patterns for the public pages of one content type, by locale.
+
+    A pattern with the key EVERY_LOCALE is used for all locales that have no pattern of their own.
+    """
 
     patterns: Mapping[str, str]
 
@@ -52,7 +55,7 @@ class PublicUrl:
 
 
 def read_public_url(file: ConfigFile, *at: str) -> PublicUrl:
-    """Raises SetupError if the URL is invalid."""
+    """Read the public URL of one content type. Raises SetupError if the URL is invalid."""
     if not isinstance(file.get(*at), dict):
         return PublicUrl({EVERY_LOCALE: _url(file, *at)})
     if at[-1] == MEDIA_URL:
@@ -121,11 +124,11 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*){0,3}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """Settings of one feed.
+    """Settings for one feed.
 
-    - `parameters` are the query parameters `filters` and `sort`, as nested values.
+    - `parameters` contains the `filters` and `sort` query parameters, as nested values.
     - `item` maps ITEM_KEYS to attributes.
-    - `line` is the feed's line in site.yaml.
+    - `line` is the number of the line in site.yaml where the feed is defined.
     """
 
     types: tuple[str, ...]
@@ -141,7 +144,7 @@ class Feed:
 
 
 def read_feed(file: ConfigFile, *at: str) -> Feed:
-    """Read the settings of one feed. Raises SetupError if they are invalid."""
+    """Read the settings for one feed. Raises SetupError if they are invalid."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a feed'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -262,7 +265,7 @@ def odd_url_names(
 def odd_feed_names(
     feeds: Mapping[str, Feed], urls: Mapping[str, PublicUrl], schema: Schema, locales: tuple[str, ...]
 ) -> Iterator[OddName]:
-    """Yield an error for each unknown name in `feeds`, and for each type in a feed that has no public URL."""
+    """Yield an error for each unknown name in `feeds`, and for each type in a feed without a public URL."""
     for name, feed in feeds.items():
         for locale in feed.locales:
             if locale not in (*locales, EVERY):

@@ -51,7 +51,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return a site's settings and all errors. Invalid values are replaced by defaults."""
+    """Read a site's settings, and return them with all errors found. Defaults replace invalid values."""
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -72,7 +72,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key, and the keys that are allowed in its section."""
+    """Yield the path of each unknown key in site.yaml, along with the keys allowed at that level."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -329,8 +329,9 @@ def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
 
 
 def check_publishing(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown names in `urls` and `feeds`, and about feeds of types that are not
-    public.
+    """Return warnings about the `urls` and `feeds` sections.
+
+    They concern unknown names, and feeds of content types that the public is not allowed to find.
     """
     locales = settings.locales.available
     found = [

@@ -1,4 +1,4 @@
-"""Readers for settings of exports, previews, media buckets and git remotes."""
+"""Readers for the export, preview, media bucket and git remote settings."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """Read the export settings of one content type. Raises SetupError if they are invalid."""
+    """Read the export settings for one content type. Raises SetupError if they are invalid."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -46,7 +46,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Read the settings of one additional request to export. Raises SetupError if they are invalid."""
+    """Read the settings for one extra API request to export. Raises SetupError if they are invalid."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a query in export.queries'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -78,7 +78,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Read the preview settings of one content type. Raises SetupError if they are invalid."""
+    """Read the preview settings for one content type. Raises SetupError if they are invalid."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -103,7 +103,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield (message, fix, key path) for each unknown name in the section `preview`."""
+    """Yield (message, fix, key path) for each unknown name in the `preview` section."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -154,7 +154,10 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Read an HTTP URL and remove its trailing slash. Credentials and queries are not allowed."""
+    """Read an HTTP or HTTPS URL, and remove its trailing slash.
+
+    Raises SetupError if the URL is invalid, or contains credentials or a query.
+    """
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -229,7 +232,7 @@ def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Read the setting `git.push`: "before" (push before responding), "after" or "" for `off`."""
+    """Read the `git.push` setting: "before" (push before responding), "after", or "" if it is `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

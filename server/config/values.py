@@ -1,5 +1,6 @@
-"""Readers for single values in site.yaml. They return the default if the value is missing, and raise
-SetupError if it is invalid.
+"""Readers for single values in site.yaml.
+
+They return the default if a value is missing, and raise SetupError if it is invalid.
 """
 
 import re
@@ -26,7 +27,7 @@ _MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates only go up to the
 
 
 def read_duration(text: str) -> timedelta:
-    """Raises ValueError unless the text is a positive duration such as `90m` or `30d`."""
+    """Parse a duration such as `90m` or `30d`. Raises ValueError unless it is valid and positive."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -47,7 +48,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Return {} if the section is missing."""
+    """Return a section of site.yaml, or {} if it is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -110,7 +111,10 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Read the delay before a write is committed: zero for `each`, the default for `off`."""
+    """Read how long to wait before committing a write.
+
+    Returns zero for `each` (commit at once), and the default for `off` or a missing setting.
+    """
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -124,7 +128,10 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Read how long events are kept: either a maximum age or a maximum number. The other value is None."""
+    """Read how long to keep events.
+
+    Returns a maximum age or a maximum number of events; the other of the two values is None.
+    """
     written = file.get(*at)
     if is_null(written):
         return default
@@ -156,7 +163,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Convert a YAML value to query parameters: numbers and booleans become strings."""
+    """Convert a YAML value to query parameters, turning numbers and booleans into strings."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):

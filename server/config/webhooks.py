@@ -1,4 +1,4 @@
-"""Webhook settings: the section `webhooks` of site.yaml (docs/webhooks.md)."""
+"""Webhook settings: the `webhooks` section of site.yaml (docs/webhooks.md)."""
 # The settings keep `env:NAME` instead of the variable's value, so logs and caches contain no secrets.
 
 import re
@@ -60,8 +60,9 @@ _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Settings of one webhook. The fields `events`, `types`, `locales` and `status` are filters; empty ones
-    match every event.
+    """Settings for one webhook.
+
+    `events`, `types`, `locales` and `status` are filters; an empty filter matches every event.
     """
 
     # `lines` contains the line of each key in site.yaml.
@@ -83,7 +84,7 @@ class Webhook:
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
-    """Read all webhooks in site.yaml. Raises SetupError if one is invalid."""
+    """Read all webhooks in site.yaml. Raises SetupError if any of them is invalid."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*at):
         webhook = _webhook(entry)
@@ -221,7 +222,7 @@ def check_header(value: str) -> str:
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Return the webhook with environment variables in place of each `env:NAME`.
+    """Return the webhook with each `env:NAME` replaced by the value of that environment variable.
 
     Raises SetupError if a variable is missing or its value is invalid.
     """
@@ -261,7 +262,7 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Read a list of hosts such as `127.0.0.1` or `build.internal`. Return them in lower case."""
+    """Read a list of hosts such as `127.0.0.1` or `build.internal`, and return them in lower case."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:

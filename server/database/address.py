@@ -1,4 +1,4 @@
-"""Helpers for the setting `accounts`, the URL of a site's databases."""
+"""Helpers for the `accounts` setting, which is the URL of a site's databases."""
 
 import re
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ def is_postgres(url: str) -> bool:
 
 
 def file_of(url: str) -> Path:
-    """Raises ValueError if this is not the URL of an SQLite file."""
+    """Return the path of an SQLite file, given its URL. Raises ValueError for any other URL."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("the URL must be postgresql://… or sqlite:///PATH")

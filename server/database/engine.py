@@ -19,7 +19,7 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """One tuple per column. Its first item is the column's name."""
+        """One tuple per column, whose first item is the column's name."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None if there are no more rows."""
@@ -50,13 +50,13 @@ class Engine(Protocol):
         """Whether the database rejects writes, as a replica does. Always False for SQLite."""
 
     def open(self) -> None:
-        """Connect and create missing tables. Raises OSError or an error of the database driver."""
+        """Connect and create missing tables. Raises OSError or one of the database driver's errors."""
 
     def is_current(self) -> bool:
         """Return whether the file on disk is still the file that was opened. Always True for PostgreSQL."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager for a write transaction. Waits up to `seconds` for other transactions."""
+        """Context manager for a write transaction. Waits up to `seconds` for other transactions to end."""
         # PostgreSQL allows more than one such transaction at a time. With PostgreSQL, the transaction
         # therefore first executes the statement `claim`, which can take a lock to keep others out.
 
@@ -73,7 +73,7 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Reason why a database can't be used: one line, or "" if the database does not respond."""
+    """Why a database can't be used, in one line. `reason` is "" if the database does not respond."""
 
     reason: str = ""
     is_duplicate: bool = False

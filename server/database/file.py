@@ -43,7 +43,7 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """Opened database file. Detects whether the file at its path was removed or replaced."""
+    """A database file that has been opened. Detects whether it has since been removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -55,8 +55,8 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Register a callback that must not block. It gets each notice's payload, or "" after a
-        reconnection.
+        """Register a callback that must not block. It is called with each notice's payload,
+        and with "" after a reconnection.
         """
         # After a reconnection, notices may have been lost.
         self._calls[topic].append(call)

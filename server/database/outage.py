@@ -1,4 +1,4 @@
-"""Detection of database outages, during which requests fail immediately instead of waiting."""
+"""Detects database outages, during which requests fail immediately instead of waiting."""
 
 import logging
 import threading
@@ -40,8 +40,8 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database is unavailable or read-only. Test it in the background until it
-        recovers.
+        """Record that the database is unavailable or read-only. Keep testing it in the background until
+        it recovers.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True

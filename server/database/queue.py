@@ -18,7 +18,7 @@ _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Push queue, based on a lock in the accounts database at `url`. Not thread-safe."""
+    """Queue for git pushes, based on a lock in the accounts database at `url`. Not thread-safe."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -29,7 +29,7 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager that waits up to `seconds` for a turn, and yields whether waiting was necessary."""
+        """Context manager that waits up to `seconds` for a turn, and yields whether it had to wait."""
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited

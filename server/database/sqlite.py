@@ -25,7 +25,7 @@ _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Database engine for an SQLite file. If `replaced` is given, damaged or deleted files are replaced."""
+    """Database engine for an SQLite file. If `replaced` is given, a damaged or deleted file is replaced."""
 
     # Without `replaced`, the engine keeps using the file that it opened first.
 
@@ -151,7 +151,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Single-use connection to a database file that can't be written."""
+    """Single-use connection to a database file that can't be written to."""
 
     reason = ""
 
@@ -220,7 +220,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detector of writes to a database file by other connections. Checks take only microseconds."""
+    """Detects writes to a database file by other connections. A check takes only microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine

@@ -1,3 +1,1 @@
-"""Document versions: their file paths, their values, and the conversion of values to and from file
-contents.
-"""
+"""Document versions: their file paths, their values, and how files store the values."""

@@ -1,4 +1,4 @@
-"""Public addresses: the URLs at which a front end shows documents (setting `urls`)."""
+"""Public addresses: the URLs at which a front end shows documents (the `urls` setting)."""
 
 import re
 from collections.abc import Callable

@@ -19,7 +19,9 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """Rules for one type of node, such as a paragraph or a link. Validators return an error message, or "".
+    """The rules for one type of node, such as a paragraph or a link.
+
+    Validators return an error message, or "" if the value is valid.
 
     - `children`: the allowed types of child nodes.
     - `least`: the minimum number of child nodes.

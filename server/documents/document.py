@@ -1,4 +1,4 @@
-"""Versions of documents, each with the path of its file and a row of values."""
+"""Document versions, each with its file path and a row of values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -22,7 +22,7 @@ Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """Immutable published or draft version of a document in one locale.
+    """An immutable published or draft version of a document in one locale.
 
     - `key`: the default sort key.
     - `slot`: the version's number in the index, or -1 before it is indexed.
@@ -105,11 +105,11 @@ class Document:
 
     @property
     def locale(self) -> str:
-        """The locale code. Without localization, this is the site's default locale."""
+        """The locale code. If the type is not localized, this is the site's default locale."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Raises KeyError if the column does not exist."""
+        """Return the value in a column. Raises KeyError if the column does not exist."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":

@@ -47,7 +47,7 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Convert a row to the keys and values of a file.
+    """Convert a row to a file's keys and values.
 
     Omits empty values of attributes without a default.
     """
@@ -65,7 +65,7 @@ def changed_keys(
 ) -> dict[str, Any]:
     """Return the keys and values to write for attributes that differ between `old` and `new`.
 
-    Unchanged values inside components keep their form in `tree`, the current file.
+    Unchanged values inside components stay as written in `tree`, which is the current file.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -130,7 +130,7 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """Parameters and state for reading the values of one document.
+    """The parameters and state for reading one document's values.
 
     - `seed`: the string from which component ids are derived.
     - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
@@ -168,7 +168,7 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
     """Convert a parsed value to an attribute's value.
 
-    A missing key returns the attribute's default, and null its empty value.
+    A missing key results in the attribute's default, and null in its empty value.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -272,7 +272,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp in the key `name` of a file, or `otherwise` if it is missing or invalid."""
+    """Return the timestamp under a file's `name` key, or `otherwise` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return otherwise

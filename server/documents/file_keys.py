@@ -24,7 +24,7 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Convert attribute values to the keys to write, as the inverse of `gather`.
+    """Convert attribute values to the keys to write. This is the inverse of `gather`.
 
     Keys that were removed from the `otherKeys` attribute get the value REMOVE. Unchanged keys of this
     attribute are omitted.

@@ -16,12 +16,12 @@ def name_of(code: str) -> str:
 
 
 def is_language(code: str) -> bool:
-    """Return whether CLDR contains the language of a locale code, whatever the region."""
+    """Return whether CLDR contains a locale code's language, regardless of the region."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return a locale as JSON. `timestamps` are the createdAt and updatedAt of the site's settings."""
+    """Return a locale as JSON. `timestamps` are the settings' createdAt and updatedAt."""
     created, updated = timestamps
     return {
         "id": identify("locale", code),

@@ -39,8 +39,9 @@ class PackedTexts:
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offsets of the strings from `first` to `last` (exclusive), with the first one at
-        `shift`.
+        """Return the offsets of the strings from `first` to `last` (exclusive).
+
+        They are shifted so that the first string's offset is `shift`.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
@@ -91,7 +92,7 @@ class PackedRows:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """Raises ValueError if the bytes are damaged."""
+        """Unpack a row. Raises ValueError if the bytes are damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -180,7 +181,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Raises ValueError if the bytes are damaged."""
+    """Unpickle a value. Raises ValueError if the bytes are damaged."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:

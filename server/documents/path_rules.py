@@ -35,7 +35,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The path rules of a schema, with the locales in a site's settings."""
+    """A schema's path rules, with the locales in a site's settings."""
 
     schema: Schema
     settings: Settings
@@ -70,7 +70,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim of a path, or None if the path can't belong to a document."""
+        """Return a path's claim, or None if the path can't belong to a document."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -83,7 +83,7 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the file path of a claim, as the inverse of `claim`.
+        """Return a claim's file path. This is the inverse of `claim`.
 
         `ending` is the file extension. `pattern` is one of the patterns in `options.files`.
         """

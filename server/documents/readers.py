@@ -23,7 +23,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader for an invalid value. Contains the expected kind of value, and advice."""
+    """Raised by a reader for an invalid value. Contains advice, and the kind of value that was expected."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)

@@ -54,7 +54,7 @@ def places_in(
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
     """Group unmatched components by the matched component before them.
 
-    Each group has the indexes in the later list, and the indexes in the base.
+    Each group contains the components' indexes in the later list, and their indexes in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -162,7 +162,7 @@ TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed in different ways, or None on a side without the value.
+    """A value that both sides changed in different ways. A side that lacks the value has None.
 
     `path` contains list indexes in the base. It is empty if one side deleted the document.
     """
@@ -175,7 +175,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge, with the values by attribute, or None if the document is deleted.
+    """The result of a merge. `values` maps attributes to values, or is None if the document is deleted.
 
     A conflicting attribute has the value from `theirs`.
     """

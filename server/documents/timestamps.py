@@ -87,7 +87,7 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(found: re.Match[str]) -> str:
-    """Raises ValueError if the day does not exist."""
+    """Return the first day of a partial date. Raises ValueError if the day does not exist."""
     year = int(found[1])
     if found["day"]:
         first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)

@@ -31,7 +31,7 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Draft and published version of a document in one locale, both None if the document does not exist."""
+    """The draft and published versions of a document in one locale. A version that does not exist is None."""
 
     published: Version = None
     draft: Version = None
@@ -59,7 +59,7 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events for a document's change from `before` to `after`, in order."""
+    """Yield, in order, the events for a document that changed from `before` to `after`."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -91,7 +91,7 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """Visible attributes that differ between two versions. `changed` is None if they are unknown.
+    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
     `hidden` is set if only private attributes differ. `links` is as in `Event`.
     """
 
@@ -248,7 +248,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events for all changes since a commit, without numbers and times.
+    """Return the events for all changes since a commit, without event numbers or times.
     Raises ConflictError if the configuration in the commit is invalid.
     """
     before = past.at(commit)

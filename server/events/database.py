@@ -1,5 +1,5 @@
 """Database of the event log: a site's events, and the last logged version of every file.
-A damaged or missing file `.bifolio/events.db` is replaced by an empty log with a new id.
+If `.bifolio/events.db` is damaged or missing, it is replaced by an empty log with a new id.
 """
 
 import json
@@ -69,7 +69,7 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Id of an event log, and the numbers of its first event (0 if there is none) and last event."""
+    """An event log's id, and the numbers of its first event (0 if there is none) and its last event."""
 
     id: str
     first: int
@@ -77,8 +77,8 @@ class Bounds:
 
 
 class EventDatabase:
-    """Thread-safe event log of a site. Each process must create its own instance.
-    `accounts` is the setting for the accounts database.
+    """A site's event log. Thread-safe, but each process must create its own instance.
+    `accounts` is the URL of the accounts database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
@@ -112,7 +112,7 @@ class EventDatabase:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after number `since`, in order. Raises StorageError."""
+        """Return up to `most` events that follow event number `since`, in order. Raises StorageError."""
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
@@ -127,7 +127,7 @@ class EventDatabase:
         return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
-        """Return a number that changes after each write by another process. Raises StorageError."""
+        """Return a number that changes whenever another process writes to the log. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
@@ -183,7 +183,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """Transaction that writes events and the resulting file versions."""
+    """Transaction that logs events and the file versions that resulted from them."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -298,8 +298,8 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events older than `before` (except the last event), and all except the newest `most` events.
-        "" and None mean that there is no such limit.
+        """Delete events that are older than `before`, but never the last event. Also delete all but the
+        newest `most` events. Pass "" or None to omit either limit.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

@@ -1,4 +1,4 @@
-"""Hub that sends all event streams of a worker on one event loop."""
+"""The hub, which sends all of a worker's event streams on one event loop."""
 
 import asyncio
 import logging
@@ -48,20 +48,19 @@ class Source(Protocol):
         """Return the number of the newest event that can be sent. Must be fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position, or no events if the id is not
-        `log_id`.
-        Raises GoneError if events after the position have been deleted.
+        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
+        events. Raises GoneError if events after the position have been deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the event is not selected or not visible to the actor."""
+        """Return the frame to send for an event, or b"" if it is not selected or not visible to the actor."""
 
     def identify(self, authorization: str) -> Actor:
         """Return the actor for an Authorization header. Raises UnauthorizedError or UnavailableError."""
 
 
 class Sockets(Protocol):
-    """Client connections of this process, identified by the client's address and port."""
+    """This process's client connections, identified by the client's address and port."""
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
         """Return the number of unacknowledged bytes for each connected client."""
@@ -107,7 +106,7 @@ class _Open:
 
 
 class Hub:
-    """All event streams of this process. Only `newest`, `is_full` and `of_client` are thread-safe.
+    """All of this process's event streams. Only `newest`, `is_full` and `of_client` are thread-safe.
     All other methods must be called on the event loop.
     """
 

@@ -20,7 +20,7 @@ TYPES_FOLDER = "content-types/"  # stands for all files in this folder
 
 
 class Lineage:
-    """Filter for the changes that this machine must log after it has checked out `commit`.
+    """Determines which changes this machine must log after it has checked out `commit`.
     `from_commit` returns whether the file at a path is unchanged since the commit.
     """
 

@@ -43,7 +43,7 @@ class Event:
     - `hidden`: whether only private attributes differ
     - `links`: changed attributes in which only relations differ, with the uids of the target types
     - `write`: name of the write that made the change
-    - `counts`: numbers of individual events, only for site.update
+    - `counts`: for site.update, how many events it stands for, by uid, status and kind; otherwise None
     - `paths`: changed files, read from the log only on request
     """
 

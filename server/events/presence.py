@@ -1,4 +1,4 @@
-"""Presence: which clients are viewing which documents. Shared by all workers of a server."""
+"""Presence: which clients are viewing which documents. Shared by all of a server's workers."""
 
 import json
 import mmap
@@ -174,7 +174,8 @@ _MAX_PATH_PARTS = 20  # in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor is allowed to see and share presence in a content type.
+    """Return whether an actor is allowed to take part in presence for a content type: to see who is viewing
+    its documents, and to be shown to others.
     This requires the `find` permission, and permission to read drafts or to change documents.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
@@ -184,7 +185,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types in which an actor is allowed to see presence, by name.
+    """Return the content types, by name, for which an actor is allowed to see who is viewing documents.
     Raises ForbiddenError if there are none.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
@@ -194,7 +195,7 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Return whether any version of a document is visible to an actor with the `find` permission."""
+    """Return whether an actor who has the `find` permission can see any version of a document."""
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions

@@ -1,4 +1,4 @@
-"""Reading of events, limited by a request's selection and its caller's permissions."""
+"""Reads events, limited to a request's selection and to what its caller is allowed to see."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -116,8 +116,8 @@ class Selection:
     presence: tuple[str, str] | None = None  # document (content type's name and id) whose presence to include
 
     def has(self, event: Event) -> bool:
-        """Return whether an event is selected. Events without a locale or status match every locale or
-        status.
+        """Return whether an event is selected. An event without a locale matches every locale, and an event
+        without a status matches every status.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -189,7 +189,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Raises ValidationError if the parameter is not a whole number from 0 to `most`."""
+    """Parse a numeric parameter. Raises ValidationError if it is not a whole number from 0 to `most`."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -200,7 +200,7 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Part of the event log. `last` is the number of the last examined event."""
+    """Selected events from a part of the log. `last` is the number of the last event that was examined."""
 
     events: list[Event]
     last: int

@@ -1,4 +1,4 @@
-"""Event recorder, which runs before a change becomes visible, while the write lock is held."""
+"""The event recorder, which runs before a change becomes visible, while the write lock is held."""
 
 import logging
 import mmap
@@ -49,9 +49,9 @@ After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
-    """Event recorder for a site. Create it before the workers are forked.
+    """A site's event recorder. Create it before the workers are forked.
 
-    - `accounts`: setting for the accounts database; in PostgreSQL, it also contains the event log
+    - `accounts`: the URL of the accounts database, which also contains the event log if it is in PostgreSQL
     - `replaced`: earlier versions of documents that changed while no server was running, by path
     - `served`: whether this process is a server; other processes skip invalid files
     """
@@ -72,7 +72,7 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for the changes in `record`. Storage errors and git errors are not raised.
+        """Log the events for the changes in `record`. Does not raise storage errors or git errors.
         Return the number of the last event, or None if the events must be logged later.
         """
         try:
@@ -177,7 +177,7 @@ class Recorder:
 
 
 class _Origins:
-    """Origin of each changed file: a commit, the API or an edited file."""
+    """Finds where a change came from: a commit, the API or an edit on disk."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after

@@ -9,7 +9,7 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after number `since` were deleted, or if the log ends before `since`."""
+    """Raise GoneError if events after number `since` have been deleted, or if the log ends before `since`."""
     if since > bounds.last:
         message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})

@@ -153,7 +153,7 @@ class StreamCounts:
         self._slot = 0
 
     def enter(self, worker: int) -> None:
-        """Register this process as a worker without open streams."""
+        """Register this process as a worker that has no open streams yet."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

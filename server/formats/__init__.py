@@ -1,1 +1,1 @@
-"""Parsers that also return the positions of values, and editors that leave all other bytes unchanged."""
+"""Parsers that report the positions of values, and editors that change only the necessary bytes."""

@@ -28,7 +28,7 @@ class Labels:
 def mark_conflicts(ours: str, theirs: str, base: str | None, labels: Labels, size: int = MARKER_SIZE) -> str:
     """Merge two texts, with conflict markers around the lines that differ.
 
-    If `base` is given, each conflict also shows the lines of `base`, as in git's `diff3` style.
+    If `base` is given, each conflict also shows the lines from `base`, as in git's `diff3` style.
     """
     one, two = _LINE.findall(ours), _LINE.findall(theirs)
     newline = "\r\n" if "\r\n" in ours else "\n"

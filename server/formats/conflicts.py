@@ -11,15 +11,17 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if a YAML, JSON or TOML text contains an unresolved git merge conflict."""
+    """Raise SyntaxProblem if the text of a YAML, JSON or TOML file contains an unresolved git merge
+    conflict.
+    """
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if a Markdown text contains an unresolved git merge conflict.
+    """Raise SyntaxProblem if the text of a Markdown file contains an unresolved git merge conflict.
 
-    From index `start` on, fenced code blocks are ignored.
+    Fenced code blocks from index `start` onward are ignored.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")

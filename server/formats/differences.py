@@ -80,7 +80,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Compare two lists, and yield a step for each item in the order of the new list."""
+    """Compare two lists, and yield the steps that turn `old` into `new`, in the order of the new list."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -115,7 +115,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return the old index of each moved item, by (index in `found`, index in `new`)."""
+    """Return the old index of each moved item, by (index in `found`, index in that difference's `new`)."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}

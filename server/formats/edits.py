@@ -22,7 +22,7 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Return the text after applying replacements, which must not overlap."""
+    """Apply replacements, which must not overlap, and return the new text."""
     # Insertions at the same index keep their order, and come before a removal at that index.
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
@@ -85,10 +85,10 @@ class _Item:
 class Brackets:
     """A bracketed list or mapping, split into parts for editing.
 
-    - `first`: the white space before a new first item.
-    - `inner`: the white space before any other new item.
-    - `broken`: the white space before an item that must start on a new line.
-    - `margin`: the white space before the closing bracket.
+    - `first`: the whitespace before a new first item.
+    - `inner`: the whitespace before any other new item.
+    - `broken`: the whitespace before an item that must start on a new line.
+    - `margin`: the whitespace before the closing bracket.
     - `trailing`: whether a comma is allowed after the last item.
     """
 
@@ -158,7 +158,7 @@ def brackets(
 ) -> Brackets | None:
     """Split a bracketed list or mapping into parts. Return None if it is empty or malformed.
 
-    `end` is exclusive. `gap` is the default white space after a comma.
+    `end` is exclusive. `gap` is the default whitespace after a comma.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -197,7 +197,7 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the white space before a new item that is not the first item."""
+    """Return the whitespace before a new item that is not the first item."""
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

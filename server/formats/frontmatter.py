@@ -31,7 +31,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text, split into the front matter (`matter`), the lines around it, and the `rest`.
+    """The parts of a Markdown file: the front matter (`matter`), the lines around it, and the `rest`.
 
     Without front matter, the whole text is in `rest`.
     """
@@ -54,7 +54,7 @@ class Parts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Raises SyntaxProblem if the front matter is invalid."""
+        """Parse the front matter. Raises SyntaxProblem if it is invalid."""
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
@@ -67,7 +67,7 @@ class Handler(BaseHandler):
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split a Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
+        """Split Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
@@ -206,7 +206,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split a Markdown text into front matter and body.
+    """Split Markdown text into front matter and body.
 
     Raises SyntaxProblem if the front matter is not closed.
     """

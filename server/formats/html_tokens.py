@@ -1,4 +1,4 @@
-"""HTML tokenizer for untrusted text, which takes linear time for any input.
+"""HTML tokenizer for untrusted text, which runs in linear time for any input.
 
 Python's `html.parser` and html5ever (`nh3`) can take quadratic time.
 """
@@ -26,7 +26,8 @@ _LONG_NUMBER = re.compile("&#[0-9]{20,}")
 
 
 class Token(NamedTuple):
-    """A tag or a text. `name` is a tag's name in lower case, or a text with decoded character references.
+    """A tag or a run of text. `name` is the tag's name in lower case, or the text with decoded character
+    references.
 
     An `empty` tag ends with `/>`. If an attribute is repeated, its first value counts.
     """
@@ -39,9 +40,9 @@ class Token(NamedTuple):
 
 
 def tokenize(html: str) -> Iterator[Token]:
-    """Yield the tags and texts in HTML, omitting comments.
+    """Yield the tags and runs of text in HTML, omitting comments.
 
-    An unclosed tag is text, and so is everything after it. An unclosed comment extends to the end.
+    An unclosed tag and everything after it count as text. An unclosed comment extends to the end.
     """
     at = text_start = 0
     while found := _MARKUP.search(html, at):

@@ -88,7 +88,7 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Return the number of values in a JSON text without parsing it. Counting stops at `most` + 1."""
+    """Return the number of values in JSON text without parsing it. Counting stops at `most` + 1."""
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
@@ -244,7 +244,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Return a JSON text with changed top-level keys. If a new value is REMOVE, the key is removed."""
+    """Return JSON text with the top-level keys in `changes` updated. REMOVE as a value removes the key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -253,7 +253,7 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that keeps the style of the existing text.
+    """JSON editor that keeps the style of the existing text.
 
     `unit` is one level of indentation, or None if the text is not indented.
     """

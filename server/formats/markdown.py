@@ -22,7 +22,7 @@ _HTML_LINK = re.compile(r"<(?:a|img)\b", re.IGNORECASE)
 
 
 def read_markdown(text: str, first_line: int = 1) -> Prose:
-    """Parse the links, images and headings in a Markdown text.
+    """Find the links, images and headings in Markdown text.
 
     `first_line` is the number of the text's first line in the file.
     """
@@ -112,7 +112,7 @@ class _Reader:
         self._links.append(Link(kind, target, *self._place(start if at < 0 else at), alt, is_named))
 
     def _place(self, index: int) -> tuple[int, int]:
-        """Return the line and column of the byte at an index."""
+        """Return the line and column of the byte at `index`."""
         line = bisect_right(self._starts, index) - 1
         column = len(self._data[self._starts[line] : index].decode(errors="replace")) + 1
         return self._first + line, column

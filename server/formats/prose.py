@@ -1,4 +1,4 @@
-"""Links, images, headings and anchors in a text."""
+"""Links, images, headings and anchors in text."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Prose:
-    """A text with its links and headings. Links to other sites are omitted."""
+    """A piece of text with its links and headings. Links to other sites are omitted."""
 
     links: tuple[Link, ...] = ()
     headings: tuple[Heading, ...] = ()
@@ -46,7 +46,7 @@ class Prose:
 
     @cached_property
     def anchors(self) -> frozenset[str]:
-        """Normalized anchors in the text. A trailing dash matches any suffix."""
+        """The normalized anchors in the text. An anchor with a trailing dash matches any suffix."""
         ids = _IDS.findall(self.text) if _HAS_IDS.search(self.text) else ()
         # MDX components and shortcodes can contain headings that a CommonMark parser doesn't recognize.
         lines = (_MARKS.sub("", text).strip(" \t#") for text in _HEADING_LINES.findall(self.text))
@@ -59,13 +59,13 @@ EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)  # start of an ex
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Return words that a front end could use as anchors, such as words in quotes."""
+    """Return the words that a front end could use as anchors, such as words in quotes."""
     found = (name for groups in _NAMES.findall(text) for name in groups if name)
     return frozenset(word for name in found for word in name.split())
 
 
 def defined_names(text: str) -> frozenset[str]:
-    """Return the names defined by lines such as `[name]: destination`, in lower case."""
+    """Return the names that are defined by lines such as `[name]: destination`, in lower case."""
     return frozenset(name.casefold() for name in _DEFINED.findall(text))
 
 

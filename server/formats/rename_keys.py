@@ -17,7 +17,10 @@ Renames = Mapping[KeyPath, str]
 
 
 def rename_keys(path: str, text: str, renames: Renames, *, markdown: bool) -> str:
-    """Return a file's text with renamed keys. In Markdown, only keys in the front matter are renamed."""
+    """Rename keys in a file's text, and return the new text.
+
+    In Markdown, only keys in the front matter are renamed.
+    """
     if not renames:
         return text
     if not markdown:

@@ -1,4 +1,4 @@
-"""Positions in a text: line numbers, columns and character indexes."""
+"""Positions in text: line numbers, columns and character indexes."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -16,7 +16,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index at which a line ends, before its line break."""
+    """Return the index of the end of a line, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end

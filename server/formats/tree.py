@@ -1,4 +1,4 @@
-"""Parsed content of files, as dicts, lists and scalars.
+"""The parsed content of files, as dicts, lists and scalars.
 
 Unquoted values are kept as text (`Plain`), because the schema determines their types.
 """
@@ -22,7 +22,7 @@ class Plain(str):
 
 
 def describe_value(tree: Any) -> str:
-    """Describe a value for a message, such as `"abc"`, `12` or `a list`."""
+    """Describe a value for use in a message, such as `"abc"`, `12` or `a list`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -79,7 +79,7 @@ Kind = Literal["scalar", "map", "list", "alias"]
 class Node:
     """A value in a syntax tree, and its position in the text.
 
-    - `end`: excludes comments and blank lines after the value.
+    - `end`: the end of the value, before any comments and blank lines that follow it.
     - `style`: a scalar's quote or block character. For a list or mapping, `flow` or `block`.
     - `anchored`: whether the value has an anchor or a tag.
     """
@@ -119,7 +119,7 @@ def is_null(value: Tree) -> bool:
 
 
 def typed(tree: Tree) -> Any:
-    """Convert unquoted values to the types of YAML 1.2's core schema.
+    """Convert unquoted values to the types defined by YAML 1.2's core schema.
 
     Raises ValueError for .inf, .nan and numbers that are too large.
     """

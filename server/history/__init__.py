@@ -1,1 +1,1 @@
-"""Git history of a site: the site's state at any commit, and all versions of each document."""
+"""A site's git history: its state at any commit, and all versions of each document."""

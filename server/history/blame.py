@@ -15,7 +15,7 @@ MAX_VERSIONS = 500  # Older content is attributed to the oldest of these version
 
 @dataclass(slots=True)
 class Blame:
-    """Version that last changed an attribute and, for multi-line text, each line with its version."""
+    """The version that last changed an attribute and, for multi-line text, each line with its version."""
 
     version: Version
     lines: list[tuple[str, Version]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Branches of a site: listing, creating, deleting, comparing and writing to them."""
+"""A site's branches: listing, creating, deleting, comparing and writing to them."""
 
 import threading
 import unicodedata
@@ -48,7 +48,7 @@ from server.write.context import Context
 
 
 class Branches:
-    """Branches of a site's git repository.
+    """The branches in a site's git repository.
 
     Methods raise ConflictError if the repository has no commits.
     """
@@ -72,7 +72,7 @@ class Branches:
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit on a branch, or the last fetched commit of a remote branch.
+        """Return the last commit on a branch, or the last fetched commit if it is a remote branch.
 
         Raises NotFoundError.
         """
@@ -140,7 +140,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """Document version that differs between two states, and its changed attributes."""
+    """A document version that differs between two states, and its changed attributes."""
 
     type: Type
     document_id: str
@@ -208,7 +208,7 @@ MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader of earlier document versions on a branch, up to the commit `head`."""
+    """Reader for earlier document versions on a branch, up to the commit `head`."""
 
     past: PastStates
     head: str
@@ -254,7 +254,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return when each file was first and last committed, by path, in Unix seconds."""
+    """Return the times when each file was first and last committed, by path, in seconds since 1970."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -302,7 +302,7 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer for branches other than the served one. Safe to use from multiple threads and processes."""
+    """Writer for all branches except the served branch. Safe to use from multiple threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches

@@ -36,7 +36,7 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: path and blob of a medi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were parsed earlier, and the git blobs from which they were parsed, by path."""
+    """Entries that were parsed earlier, and the git blobs that they were parsed from, by path."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -47,7 +47,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration at a commit with these files.
+    """Return the site's configuration at the commit that contains `blobs`.
 
     Raises SetupError if the configuration is invalid, StorageError if the disk is full, and GitError.
     """
@@ -92,7 +92,7 @@ def read_entries(
 ) -> tuple[dict[str, Entry], int]:
     """Return the entries of a commit's files by path, and the number of bytes that were read.
 
-    Files with the same content in `known` are not parsed again.
+    Files that already have an entry for the same content in `known` are not parsed again.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -183,7 +183,7 @@ RenamesKey = tuple[
 
 
 class Renames:
-    """Cache of the document renames in the commits of the served branch. Thread-safe."""
+    """Cache of the document renames in the served branch's history. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log

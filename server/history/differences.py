@@ -87,7 +87,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Count the equal lines at the start of two ranges. For the end, pass reversed ranges."""
+    """Count the equal lines at the start of two ranges. To count those at the end, pass reversed ranges."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -133,7 +133,7 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Parsed content of a document's file.
+    """The parsed content of a document's file.
 
     `unread` contains the names of unknown keys, and of attributes with invalid values.
     """
@@ -144,7 +144,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change to one attribute, with a line diff for multi-line text."""
+    """A change to one attribute, with a line diff for multi-line text."""
 
     before: Any
     after: Any
@@ -344,7 +344,10 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return a line diff of two strings, or None if both have only one line or they are too long."""
+    """Return a line diff of two strings.
+
+    Return None if neither string has several lines, or if they are too long.
+    """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

@@ -1,4 +1,4 @@
-"""Former public addresses of published documents, from the git history.
+"""Former public addresses of published documents, taken from the git history.
 
 Omits the addresses of documents that the schema hid at the time.
 """
@@ -37,7 +37,7 @@ Key = tuple[str, str, str]  # uid, documentId and locale
 
 
 class Version(NamedTuple):
-    """Former version of the document `owner`: a file in a commit."""
+    """A former version of the document `owner`, identified by a commit and a path."""
 
     commit: str
     path: str
@@ -64,7 +64,7 @@ class FormerAddresses:
     ) -> list[tuple[Document, str]]:
         """Return pairs of a document and one of its former addresses, newest first. Raises GitError.
 
-        The result can contain duplicates. `types` are the content types whose former documents can be
+        The result can contain duplicates. `types` are the content types whose former documents may be
         revealed.
         """
         if not head:
@@ -126,9 +126,9 @@ def _versions(commits: Iterable[Commit], documents: Iterable[Document]) -> Itera
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reader for former addresses, with the current schema and URLs.
+    """Reader for former addresses, based on the current schema and URLs.
 
-    Only former documents of the content types in `uids` can be revealed.
+    Only former documents of the content types in `uids` may be revealed.
     """
 
     state: State
@@ -233,7 +233,7 @@ _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
 def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
-    """Return the lines with the given keys from a YAML file or front matter, for faster parsing.
+    """Return only the lines with the given keys from a YAML file or front matter, to speed up parsing.
 
     Returns None if the values could be parsed differently without the other lines.
     """

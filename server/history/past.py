@@ -1,4 +1,4 @@
-"""States of a site at past commits (docs/history.md)."""
+"""A site's states at past commits (docs/history.md)."""
 
 import logging
 import threading
@@ -61,7 +61,7 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """State of a site at one commit. `size` is its approximate size in bytes.
+    """A site's state at one commit. `size` is its approximate size in bytes.
 
     - `lacking`: pictures whose resized variants do not exist yet.
     - `mark`: the value of `Pictures.mark` at the last check for new variants.
@@ -79,7 +79,7 @@ class PastState:
 class PastStates:
     """Cache of the states at past commits. Thread-safe.
 
-    Of the states that are too large for the cache, only the last one is kept in memory.
+    Of the states that are too large for the cache, only the most recent one is kept in memory.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -204,7 +204,9 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state for a request at a commit, with the permissions and limits from `today`."""
+        """Return the state for a request about a past commit, with the permissions and limits from
+        `today`.
+        """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
             self._begin_scaling()
@@ -410,7 +412,9 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a test for commits made after `since` and by `author`. Empty filters are ignored.
+    """Return a function that tests whether a commit was made after `since` and by `author`.
+
+    Empty filters are ignored.
 
     - `since`: a time or a commit. A date means the start of that day.
     - `author`: part of the author's name, or an email address.

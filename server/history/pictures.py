@@ -23,7 +23,7 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class Pictures:
-    """Reader of the pictures in a site's commits, and generator of their formats. Thread-safe."""
+    """Reader for the pictures in a site's commits, and generator of their formats. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -31,7 +31,7 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the dimensions and the key of a picture. Raises StorageError if the disk is full.
+        """Return a picture's dimensions and key. Raises StorageError if the disk is full.
 
         If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
         """

@@ -25,7 +25,7 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """File that differs from the last commit, and the document in it.
+    """A file that differs from the last commit, and the document in it.
 
     `type` is None if the file belongs to no content type.
     """
@@ -38,7 +38,7 @@ class ChangedFile:
 
     @property
     def action(self) -> str:
-        """Kind of change: "create", "update", "rename" or "delete"."""
+        """The kind of change: "create", "update", "rename" or "delete"."""
         return ACTIONS.get(self.change.status, "update")
 
     @property
@@ -54,9 +54,9 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the visible files with uncommitted changes, sorted by path.
+    """Return the files with uncommitted changes that the actor is allowed to see, sorted by path.
 
-    Files without a content type require full access. Raises ConflictError if git fails.
+    Files without a content type are shown only to actors with full access. Raises ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:

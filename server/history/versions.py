@@ -36,7 +36,7 @@ def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Document version: one change to one file. `commit` is None for an uncommitted change.
+    """A document version: one change to one file. `commit` is None for an uncommitted change.
 
     - `type`: the current content type of the document, or None.
     - `parent`: the id of the parent commit, or "" for the first commit.
@@ -56,7 +56,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Kinds of files that a commit changed, which determine who is allowed to see the commit.
+    """The kinds of files that a commit changed, which determine who is allowed to see the commit.
 
     - `claims`: one example claim for each content type and draft status of the changed documents.
     - `others`: whether the commit changed schemas, or content that belongs to no current content type.
@@ -143,7 +143,8 @@ class Versions:
     ) -> list[Version]:
         """Return a document's versions up to `commit`, newest first.
 
-        If `commit` is "", includes uncommitted changes. Omits the history before a rename that `seen` hides.
+        If `commit` is "", includes uncommitted changes. If `seen` hides a rename, the history before it is
+        omitted.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -278,7 +279,7 @@ def deleted_documents(
 ) -> list[Deleted]:
     """Return the deleted documents that `seen` shows, most recently deleted first.
 
-    The versions of each document start with the default locale. Omits renamed documents.
+    The versions of each document are sorted with the default locale first. Omits renamed documents.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}

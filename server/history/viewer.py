@@ -1,4 +1,4 @@
-"""Rules for the values that an actor is allowed to see in earlier versions of documents."""
+"""Rules that decide which values an actor may see in earlier versions of documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,9 +12,9 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Actor who views earlier versions of documents.
+    """An actor who views earlier versions of documents.
 
-    Attributes that are private in any of the schemas in `others` are hidden, too.
+    Attributes that are private in any of the schemas in `others` are also hidden.
     """
 
     actor: Actor

@@ -19,8 +19,8 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a mutex for costly requests. At most `waiting` requests wait for it, each up to `longest`
-    seconds.
+    """Return a mutex for costly requests. At most `waiting` requests can wait for it, each for up to
+    `longest` seconds.
     """
     return BoundedMutex("take long", waiting, longest)
 
@@ -30,8 +30,8 @@ def large_responses() -> BoundedMutex:
 
 
 class Budget:
-    """Limits on a request's processor time, steps, response bytes and body values.
-    Unlimited if created without settings. Not thread-safe.
+    """Limits on a request's CPU time, steps, response bytes and body values.
+    Without settings, there are no limits. Not thread-safe.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Budget:
 
         - `turns`, `large`: the mutexes for costly requests and large responses.
         - `waits`: whether the thread is allowed to block until it acquires a mutex.
-        - `costly`: whether to acquire `turns` even before COSTLY_CPU_S have been used.
+        - `costly`: whether to acquire `turns` even before COSTLY_CPU_S seconds have been used.
         - `on_loop`: whether the request runs on an event loop, where long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
         """
@@ -79,7 +79,9 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count the bytes appended to `pieces` towards the response size, until the next call."""
+        """From now on, count everything appended to `pieces` as part of the response.
+        The next call replaces `pieces`.
+        """
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
@@ -94,7 +96,7 @@ class Budget:
             raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
-        """Raises LimitError if the request body has too many values."""
+        """Count values in the request body. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values

@@ -100,7 +100,7 @@ def targets_in(
 
 
 def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
-    """Yield the keys of all documents and media files that are referred to, even if they are missing."""
+    """Yield the keys of all documents and media files that are referred to, even those that are missing."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -109,7 +109,7 @@ def referred_keys(snapshot: Snapshot) -> Iterator[Key]:
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that refer to users or roles. Duplicates are possible."""
+    """Yield the documents that refer to users or roles. A document can be yielded more than once."""
     for document in _all(snapshot):
         for attribute, _, target in targets_in(
             snapshot.schema, document.type, document.read_row()[VALUES], ()
@@ -126,7 +126,7 @@ def key_of(attribute: Attribute, target: Any) -> Key:
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether the document (in any locale and status) or the media file with this key exists."""
+    """Return whether the document (in any locale or status) or the media file with this key exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -140,8 +140,8 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store. Missing targets are kept if the client left the existing targets
-    unchanged.
+    """Return the targets to store. If the client left the existing targets unchanged, missing targets are
+    kept as well.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -155,7 +155,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Lookup of documents by id or title, to suggest fixes for missing targets."""
+    """Looks up documents by id or title, to suggest fixes for missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

@@ -11,7 +11,7 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return `draft`, or `published` for types without drafts."""
+    """Return the status of the version that authors edit: `draft`, or `published` if a type has no drafts."""
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
@@ -21,8 +21,8 @@ def effective_status(type_: Type, drafts: frozenset[str]) -> str:
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions that readers see in one locale. A missing draft is copied from the published
-    version.
+    """Return the versions that readers see in one locale. If there is no draft, the published version also
+    serves as the draft.
     """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
@@ -56,7 +56,7 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return a document's first visible version in the order of `locales`, or None.
+    """Return a document's visible version in the first of `locales` that has one, or None.
     `versions` is keyed by document id, locale and status.
     """
     status = effective_status(type_, drafts)

@@ -54,7 +54,7 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return the document if it matches the query's filters, otherwise None."""
+    """Return the document with this id if it matches the query's filters, otherwise None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)

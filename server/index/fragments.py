@@ -27,7 +27,7 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item with `make`, and caches the result for this selection."""
+        """Return a function like `make` that caches the rendered items for this selection."""
         group = self.cache.get(selection)
         if group is None:
             group = _Group(size_of(selection))

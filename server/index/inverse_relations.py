@@ -37,7 +37,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges of the relation in column `at` after documents were removed and added."""
+    """Return updated edges for the relation in column `at` after documents have been removed and added."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -54,7 +54,7 @@ def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Docu
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group removed and added documents by key. `keys` returns all keys of a document."""
+    """Group removed and added documents by key. `keys` returns all of a document's keys."""
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -66,7 +66,7 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of a type that refer to a given document."""
+    """Return a function that, given a document, finds the documents of `type_` that refer to it."""
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
 
@@ -85,7 +85,7 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a given media file."""
+    """Return a function that, given a media file, finds the published documents that use it."""
     attributes = [
         (type_, name, locale)
         for type_ in schema.content_types

@@ -24,7 +24,8 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for documents sorted by values in related documents.
 
-    For each sort key, `paths` contains the row position at each step, and whether the sort is descending.
+    For each sort key, `paths` contains the row positions on the way to the value, and whether the sort is
+    descending.
     """
 
     uid: str
@@ -50,7 +51,8 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot. Orders by the documents' own columns are kept and updated.
+        """Return a cache for the next snapshot. It keeps (and updates) only documents that are
+        sorted by their own columns.
         `changes` maps uids to the removed and added documents.
         """
         orders = Orders(self.cache.most)
@@ -65,8 +67,8 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the sorted documents of a snapshot that joins content and users.
-    Orders by the documents' own columns are stored in the two original caches.
+    """Cache for sorted documents in a snapshot that joins content and users.
+    Documents sorted by their own columns are stored in the two original caches.
     """
 
     __slots__ = ("_base", "_other", "_uids")

@@ -1,4 +1,4 @@
-"""Serialization of snapshots, for sending them to another process."""
+"""Serializes snapshots in order to send them to another process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

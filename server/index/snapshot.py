@@ -112,7 +112,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from documents. Faster than `apply`, with the same result."""
+    """Create a snapshot from documents. Gives the same result as `apply`, but is faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)

@@ -1,4 +1,4 @@
-"""Sorting of documents by their own values and by values in related documents."""
+"""Sorts documents by their own values and by values in related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar

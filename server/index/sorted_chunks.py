@@ -64,7 +64,7 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with `low` <= key < `high`, by chunk. Parts of chunks have no notes (None).
+        """Yield the items with `low` <= key < `high`, by chunk. For part of a chunk, the notes are None.
         If `high` is None, there is no upper bound.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)

@@ -20,7 +20,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Table that finds versions by unique value."""
+    """A table in which versions can be looked up by their unique values."""
 
     @property
     def unique(self) -> UniqueValues:
@@ -76,7 +76,7 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield path, value and document versions for each value that must be unique but occurs more than
+    """Yield the path, value and document versions of each value that must be unique but occurs more than
     once.
     """
     for (path, value, _), documents in table.unique.items():

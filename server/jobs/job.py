@@ -19,7 +19,7 @@ MAX_WAIT_S = 60.0  # A job that waits for a time of day pauses at most this long
 
 
 class Clock:
-    """Clock for jobs, which tests can replace."""
+    """The clock that jobs use, which tests can replace."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -28,7 +28,7 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for a notification, for at most `seconds`. The caller must hold the lock of `changed`."""
+        """Wait at most `seconds` seconds to be notified. The caller must hold `changed`'s lock."""
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
@@ -71,7 +71,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """Clock, stop signal and thread-safe `wake` function for one run of a job."""
+    """The clock, stop signal and thread-safe `wake` function for one run of a job."""
 
     clock: Clock
     stopping: threading.Event
@@ -80,7 +80,7 @@ class JobContext:
 
 
 class Job(ABC):
-    """Background job that runs in its own thread."""
+    """A background job that runs in its own thread."""
 
     name: str
     failure = "a job has failed and will be retried"  # log message after an unexpected error
@@ -131,7 +131,7 @@ FOLDER = "jobs"  # in .bifolio/
 
 
 class Cursor:
-    """Stored position up to which a job has processed its data.
+    """The stored position up to which a job has processed its data.
 
     Move the cursor only after the work is done: a killed job then repeats work instead of skipping it.
     """
@@ -167,7 +167,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Intervals and pauses of background jobs, in seconds."""
+    """The intervals and pauses of background jobs, in seconds."""
 
     heartbeat_timeout_s: float = 10.0  # until an unresponsive worker is replaced
     # The jobs start after this pause, so that requests are handled first: starting to watch 10,000 files

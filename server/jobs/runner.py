@@ -71,7 +71,7 @@ class Runner:
 
 
 class _Lane:
-    """Thread and schedule of one job."""
+    """The thread and schedule of one job."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe

@@ -52,7 +52,7 @@ def complete(view: View, path: str, params: Json) -> Json:
 
 
 def resolve(view: View, data: Any) -> str:
-    """Return "" if the completion item with this `data` has no description."""
+    """Return the description of the completion item with this `data`, or "" if it has none."""
     found = data.get("key") if isinstance(data, dict) else None
     if isinstance(found, list) and len(found) == 2 and all(isinstance(part, str) for part in found):
         return describe_target(view, (found[0], found[1]), str(data.get("locale", "")))

@@ -74,7 +74,7 @@ def code_actions(
     versions: Mapping[str, int | None],
     only: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the problems in a span, and one that fixes all problems in the file.
+    """Return quick fixes for the problems in a span, and a quick fix for all problems in the file.
 
     If `only` is not empty, only these kinds of code actions are returned.
     """

@@ -1,4 +1,4 @@
-"""Edits to texts and files, which an editor applies."""
+"""Edits to texts and files, for an editor to apply."""
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher

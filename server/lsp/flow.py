@@ -1,4 +1,4 @@
-"""Scanner for JSON, and for YAML and TOML in brackets, that accepts incomplete text."""
+"""Scanner for JSON and for bracketed YAML and TOML values. It accepts incomplete text."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Inlay hints: titles of documents next to their ids."""
+"""Inlay hints that show documents' titles next to their ids."""
 
 from server.index.dangling import MEDIA
 from server.lsp.protocol import Json

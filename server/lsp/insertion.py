@@ -1,4 +1,4 @@
-"""Keys and values that a completion inserts, as YAML, JSON or TOML."""
+"""The YAML, JSON or TOML text of the keys and values that a completion inserts."""
 
 import re
 from dataclasses import dataclass

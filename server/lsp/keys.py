@@ -201,7 +201,7 @@ class _YamlScanner:
             self.nodes[-1] = Node(last.path, last.key, span, last.depth)
 
     def _flow_end(self, at: int, column: int) -> int:
-        """Return the latest index at which the bracket opened at `at` can end."""
+        """Return the last index at which the bracket that opens at `at` can close."""
         for start, after in _lines(self.text, next_line(self.text, at), self.end):
             found = _AFTER_BRACKETS.match(self.text, start, after)
             if found and len(found[1]) <= column:
@@ -295,7 +295,7 @@ def _scalar_span(text: str, at: int, end: int) -> tuple[Span, str]:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Place of the cursor among the keys of a file.
+    """Where the cursor is among a file's keys.
 
     `role` is "key", "value", "body" (Markdown) or "item" (after a dash). `span` is the text that a completion
     replaces, and `prefix` is the part of that text before the cursor. `style` is "yaml", "flow" (YAML or TOML

@@ -148,7 +148,7 @@ def _existing(view: View, path: str) -> str:
 
 
 def anchor_span(view: View, path: str, anchor: str) -> Span | None:
-    """Return the span of the heading with this anchor, or None if the file has none."""
+    """Return the span of the heading with this anchor, or None if there is no such heading."""
     text = view.text(path)
     start = body_start(path, text.value) if text else None
     if text is None or start is None or not anchor:

@@ -1,4 +1,4 @@
-"""Definitions, references, links, and search for documents by title."""
+"""Go to definition, find references, follow links, and search for documents by title."""
 
 from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import unquote
@@ -151,7 +151,7 @@ def _links_to(view: View, key: Key) -> Iterator[Json]:
 
 
 def names_of(view: View, paths: Iterable[str]) -> set[str]:
-    """Return words such that every link to these files contains at least one of the words."""
+    """Return a set of words. Every link to one of these files contains at least one of them."""
     names = set()
     for path in paths:
         names.add(path.rpartition("/")[2].partition(".")[0])

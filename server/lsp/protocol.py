@@ -94,7 +94,7 @@ class MessageReader:
         return None
 
     def _read_body(self, length: int) -> bytes | None:
-        """Return None if the stream ends before the body does."""
+        """Read a message body of `length` bytes. Return None if the stream ends too early."""
         data = bytearray()
         while len(data) < length:
             piece = self._stream.read(min(length - len(data), _PIECE_BYTES))

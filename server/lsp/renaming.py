@@ -1,4 +1,4 @@
-"""Renaming of documents and media files, with edits that the editor applies."""
+"""Renames documents and media files by means of edits that the editor applies."""
 
 import re
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def _names(source: Source) -> set[KeyPath]:
 def rename(view: View, path: str, params: Json, versions: Mapping[str, int | None]) -> Json:
     """Return the edit that renames the document or media file at a position and updates all references to it.
 
-    Raises ValidationError and the errors of `plan_rename`.
+    Raises ValidationError, and any error that `plan_rename` raises.
     """
     key, new = key_at(view, path, params), str(params.get("newName", "")).strip()
     if key is None or not new:
@@ -81,7 +81,7 @@ def _edit(view: View, plan: Plan, versions: Mapping[str, int | None]) -> Json:
 
 
 def will_rename(view: View, files: Any, versions: Mapping[str, int | None]) -> Json | None:
-    """Return the edits that must accompany the editor's rename of files, or None if there are none."""
+    """Return the edits to make when the editor renames files, or None if there are none."""
     changes: list[Json] = []
     for file in files if isinstance(files, list) else ():
         old, new = (

@@ -1,4 +1,4 @@
-"""Titles of all documents, for the completion of relations."""
+"""The titles of all documents, which completion offers for relations."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Entry:
     folded: str
 
     def title_in(self, locale: str) -> str:
-        """Return the title in a locale, or else in any locale."""
+        """Return the title in `locale`, or a title in another locale if there is none."""
         return self.titles.get(locale) or next(filter(None, self.titles.values()), "")
 
 

@@ -62,7 +62,7 @@ class View:
         return Layout(self.schema, self.settings)
 
     def text(self, path: str) -> Text | None:
-        """Return the text of a file from the editor or from the disk, or None if the file can't be read."""
+        """Return a file's text as it is in the editor, or else on disk. Return None if it can't be read."""
         if path in self.texts:
             return self.texts[path]
         try:
@@ -74,14 +74,14 @@ class View:
         return uri_of(self.root / path)
 
     def source(self, path: str) -> "Source | None":
-        """Return a document file, or None if no content type uses the path or the file can't be read."""
+        """Return the document file at a path, or None if it can't be read or belongs to no content type."""
         claim, text = self.layout.claim(path), self.text(path)
         if claim is None or text is None:
             return None
         return Source(self.schema, path, claim, text)
 
     def find(self, key: Key, locale: str = "") -> Document | None:
-        """Return a media file, or a version of a document, preferably in `locale`, or None if none exists."""
+        """Return the media file or document with this key, preferably in `locale`. Return None if missing."""
         uid, document_id = key
         if uid == MEDIA:
             return self.snapshot.media.get(document_id)

@@ -140,7 +140,7 @@ class Workspace:
         return View(overlay, texts, self._titles, self._client)
 
     def current_view(self) -> View | None:
-        """Like `view`, but up to date, and therefore slower."""
+        """The same as `view`, but always up to date, and therefore slower."""
         view = self.view
         if view is None or self._site is None:
             return None
@@ -221,7 +221,9 @@ class Workspace:
                 self._text_due[path] = time.monotonic() + TEXT_DELAY_S
 
     def _wait(self) -> tuple[str | None, bool]:
-        """Wait until a check is due. Return the text's path or None, and whether to check the site."""
+        """Wait until a check is due. Return the path of the text to check (or None), and whether to check
+        the whole site.
+        """
         with self._changed:
             while not self._stopping.is_set():
                 now = time.monotonic()
@@ -292,9 +294,9 @@ class Workspace:
         return replace(found, problems=problems, key_fixes=self._configuration.key_fixes)
 
     def _checkpoint(self, opened: Mapping[str, OpenText]) -> None:
-        """Check one due text, if there is any, during a check of the site.
+        """Interrupt the check of the whole site to check a single text, if one is due.
 
-        Raises _OvertakenError if the check of the site must be abandoned.
+        Raises _OvertakenError if the site check must be abandoned.
         """
         with self._changed:
             if self._stopping.is_set() or self.opened is not opened:
@@ -357,7 +359,7 @@ _TEXT_RULES = frozenset(
 
 
 def _merged(found: Iterable[Problem], known: Iterable[Problem]) -> list[Problem]:
-    """Combine the problems found in a text with known problems of rules that this check omits."""
+    """Combine the problems found in a text with known problems for the rules that were not checked."""
     known = list(known)
     messages = {(problem.rule, problem.at): problem for problem in known}
     merged = []

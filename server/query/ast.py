@@ -24,10 +24,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Condition that a relation, media or component attribute is empty.
-
-    If `null` is false, the condition is that the attribute is not empty.
-    """
+    """Condition that a relation, media or component attribute is empty or, if `null` is False, not empty."""
 
     attribute: Attribute
     at: int
@@ -52,14 +49,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction of filters. An empty one matches every document."""
+    """Conjunction of filters. An empty conjunction matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction of filters. An empty one matches no document."""
+    """Disjunction of filters. An empty disjunction matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -89,7 +86,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The fields and relations to return, and the filter and sort keys for the items.
+    """The fields and relations to return for each item, and how to filter and sort the items.
 
     `fields` is None for all visible fields.
     """
@@ -107,7 +104,7 @@ ALL_FIELDS = Selection()
 class Node:
     """A populated attribute, or `localizations` if `attribute` is None.
 
-    - `selections`: what to return, by uid of the item's type.
+    - `selections`: what to return for items of each type, by the type's uid.
     - `count`: whether to return only the number of items.
     """
 
@@ -135,7 +132,7 @@ class Query(NamedTuple):
 
     - `locales`: None means the site's default locale.
     - `drafts`: the uids of the content types whose drafts this query reads.
-    - `text`, `publication`: the parameters `_q` and `publicationFilter`.
+    - `text`, `publication`: the `_q` and `publicationFilter` parameters.
     """
 
     type: Type

@@ -1,6 +1,6 @@
 """Parser for bracket notation such as `a[b][c]=1&a[d][]=2`, compatible with JavaScript's `qs` library.
 
-The package `qs-codec` is not used, because it would account for a fifth of the time that an uncached read
+The `qs-codec` package is not used, because it would account for a fifth of the time that an uncached read
 takes.
 """
 
@@ -47,7 +47,7 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Nest a value in the dicts and lists of its key: `a[b][]` returns `{"a": {"b": [value]}}`."""
+    """Nest a value in the dicts and lists that its key describes: `a[b][]` gives `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -61,7 +61,7 @@ def _nest(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key such as `a[b][c]` into its name `a` and the list `b`, `c`."""
+    """Split a key such as `a[b][c]` into the name `a` and the list `["b", "c"]`."""
     begin = key.find("[")
     if begin < 0:
         return key, []
@@ -89,7 +89,7 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into `target` and return the result, which can be a new object."""
+    """Merge `source` into `target`, and return the result, which may be a new object."""
     if source is None:
         return target
     if isinstance(source, list):

@@ -1,4 +1,4 @@
-"""Parser for the `filters` parameter. The filter is in negation normal form: only comparisons are negated.
+"""Parser for the `filters` parameter. Filters are in negation normal form: only comparisons are negated.
 
 As in SQL on joined rows, `$not[tags][name]=red` finds documents with at least one tag that is not red.
 """
@@ -22,7 +22,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a parameter that contains filters. Raises ValidationError."""
+    """Parse a parameter that contains filters. Raises ValidationError if it is invalid."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -35,7 +35,7 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. `negated` is true inside an odd number of `$not` operators."""
+    """Parser for one parameter. `negated` is True inside an odd number of `$not` operators."""
 
     schema: Schema
     param: str
@@ -152,7 +152,7 @@ def _compose_names(value: Any) -> Any:
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
     """Parse a comparison of a relation with ids, such as `filters[author]=abc`.
 
-    Digits can match the numeric `id` or the documentId.
+    A value that consists of digits can match the numeric `id` or the documentId.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -215,7 +215,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Raises ValidationError unless the operator is `$eq` or `$ne`."""
+    """Compare with several values. Raises ValidationError unless the operator is `$eq` or `$ne`."""
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
@@ -223,7 +223,7 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the stored form of the attribute's values."""
+    """Convert an operand to the form in which the attribute's values are stored."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

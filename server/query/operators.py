@@ -12,7 +12,7 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A filter operator. `predicate` takes a document's value and the operand. `folds` means that case is
+    """A filter operator. `predicate` takes a document's value and the operand. If `folds` is set, case is
     ignored.
     """
 

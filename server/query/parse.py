@@ -25,7 +25,7 @@ _MAX_LIMIT = 10**9
 def read_page(value: Any, settings: Settings) -> Page:
     """Parse the `pagination` parameter. Page sizes outside the limits are adjusted, as in Strapi.
 
-    Raises PaginationError if both a page and an offset are requested, and ValidationError.
+    Raises ValidationError, or PaginationError if both a page and an offset are requested.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -42,7 +42,7 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raises PaginationError if `page` or `pageSize` is a top-level parameter."""
+    """Raise PaginationError if `page` or `pageSize` is a top-level parameter."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -57,7 +57,10 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit`. -1 means no limit. Raises ValidationError."""
+    """Parse the top-level `start` and `limit` parameters. A `limit` of -1 means no limit.
+
+    Raises ValidationError.
+    """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
 
@@ -193,7 +196,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Add the content type's default `populate` from site.yaml, unless the parameters contain one."""
+    """Add the content type's default `populate` from site.yaml, unless the parameters already contain one."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -204,7 +207,7 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. The default is the site's default locale. Raises ValidationError."""
+    """Parse a locale, or `*` for all. If there is none, use the site's default. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
@@ -222,7 +225,7 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 def _locale(value: Any, settings: Settings) -> str:
     """Parse a locale code. Raises ValidationError if it is invalid.
 
-    As in Strapi, valid codes of other locales are accepted, but match no document.
+    As in Strapi, valid codes for locales that the site does not use are accepted, but match no document.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -234,7 +237,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. A filter by `locale` selects all locales."""
+    """Return the locales to search: all of them if there is a filter on `locale`."""
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
         return tuple(settings.locales.available)
@@ -249,7 +252,7 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale to write. Raises ValidationError if the site does not have it."""
+    """Return the locale to write. Raises ValidationError if the site does not use it."""
     if not type_.localized or value is None or value == "":
         return settings.locales.default
     if value not in settings.locales.available:
@@ -260,7 +263,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse a status, by default `published`. Raises ValidationError."""
+    """Parse a status, which defaults to `published`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -291,7 +294,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """Convert the deprecated parameter `hasPublishedVersion` to a `publicationFilter`."""
+    """Convert the deprecated `hasPublishedVersion` parameter to a `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Parser for the parameters `fields` and `populate` (spec.md 4.5)."""
+"""Parser for the `fields` and `populate` parameters (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
     """Parse the `populate` parameter. Raises ValidationError.
 
-    If `forgiving` is set, unknown names and mixed forms are accepted, as in Strapi 4.
+    If `forgiving` is set, unknown names and a mix of notations are accepted, as in Strapi 4.
     """
     if value is None:
         return ()
@@ -86,7 +86,7 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """A populate object made from a dotted name such as `author.articles`, which error messages contain."""
+    """A `populate` object made from a dotted name such as `author.articles`. Errors show the full name."""
 
 
 @dataclass(slots=True)
@@ -106,7 +106,7 @@ class _PopulateParser:
     ) -> tuple[Node, ...]:
         """Parse one level of `populate`.
 
-        `path` is the prefix of names in error messages. `above` is the path to this level.
+        `path` is put before names in error messages. `above` is the path to this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -195,7 +195,7 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each possible type of item, by uid."""
+        """Return the selection for each possible item type, by uid."""
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
@@ -212,7 +212,7 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse the option `on[category.component]=…` into selections by uid.
+        """Parse the `on[category.component]=…` option into selections by uid.
 
         A type is included even if its value is `false`.
         """
@@ -247,7 +247,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert mixed forms, such as `populate[a]=*&populate=b`, to a single object."""
+    """Convert a mix of notations, such as `populate[a]=*&populate=b`, to a single object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -258,7 +258,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any form of `populate` to an object with a value or options for each attribute."""
+    """Convert `populate` in any notation to an object with a value or options for each attribute."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -271,7 +271,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raises Strapi's error if a list contains anything except names."""
+    """Raise the same error as Strapi if a list contains anything other than names."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:

@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 def parse(text: str) -> dict[str, Any]:
     """Parse a query string into nested values, whose leaves are strings or None.
 
-    Raises ValidationError if it is malformed, too long, too deeply nested, or has too many parameters.
+    Raises ValidationError if it is malformed, is too long or too deeply nested, or has too many parameters.
     """
     if not text:
         return {}
@@ -52,7 +52,7 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as JavaScript does, with numbers first. The order decides which error is reported."""
+    """Sort keys as JavaScript does, with numbers first. The order determines which error is reported."""
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
     if not isinstance(value, dict):
@@ -88,7 +88,7 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, which can be an object with numeric keys if it is long or has gaps."""
+    """Return a list's items. A list that is long or has gaps may be an object with numeric keys."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
@@ -114,7 +114,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Error collector that lets errors about keys take priority. Call `report` after parsing."""
+    """Collector that defers errors, because errors about keys take priority. Call `report` after parsing."""
 
     __slots__ = ("_first",)
 
@@ -133,7 +133,7 @@ class Mistakes:
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error, even if it is about a key."""
+        """Defer an error, even one about a key."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:

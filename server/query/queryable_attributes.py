@@ -26,12 +26,12 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether Strapi adds a hidden attribute with the name `key` to a type."""
+    """Return whether Strapi adds a hidden attribute named `key` to a type."""
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute, or None if it has none or more than one."""
+    """Return an attribute's target type, or None if it has no target type or more than one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -41,7 +41,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all possible target types of an attribute."""
+    """Return all of an attribute's possible target types."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -42,7 +42,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse items into sort keys. Of several errors, raise the one with the shortest path."""
+    """Parse items into sort keys. If several are invalid, raise the error with the shortest path."""
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:
@@ -56,7 +56,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. Errors other than KeyNameError sort last."""
+    """Return the length of the path in an error, as a sort key. Errors other than KeyNameError sort last."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]

@@ -38,7 +38,7 @@ API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Return a site's schemas. Raises SetupError for the first error in them."""
+    """Read a site's schemas. Raises SetupError for the first error found."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -46,7 +46,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Return the schemas that can be read, and all errors."""
+    """Read a site's schemas. Return those that can be read, along with all errors found."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -76,7 +76,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type for users, with the inverse side of each relation to users added."""
+    """Return the content type for users, including the inverse side of each relation to users."""
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
         for a in type_.attributes.values() if type_.kind != "component" else ():
@@ -90,7 +90,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of all schema files. Return none if a folder can't be read."""
+    """Return the paths of all schema files, or no paths at all if a folder can't be read."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]

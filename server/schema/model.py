@@ -19,7 +19,7 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """An attribute type such as `string`, and its group (spec.md 2.3)."""
+    """An attribute type, such as `string`, and the group it belongs to (spec.md 2.3)."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -73,7 +73,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of a content type or component, and its options."""
+    """An attribute of a content type or component, including its options."""
 
     name: str
     type: str
@@ -141,7 +141,7 @@ class Attribute:
 
     @property
     def derived(self) -> bool:
-        """True for the side of a relation that is computed from the stored side."""
+        """True for the side of a relation that is not stored, but computed from the other side."""
         return self.mapped_by is not None
 
     @property
@@ -151,7 +151,7 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """True for the stored side of a morph relation. The type of each target is stored with it."""
+        """True for the stored side of a morph relation, where each target is stored with its content type."""
         return self.relation in POLYMORPHIC
 
     @property
@@ -178,11 +178,11 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class ContentRule:
-    """A rule in a schema's `options.rules`, which `bifolio check` applies.
+    """A content rule from a schema's `options.rules`, which `bifolio check` applies.
 
-    - `path` leads to the attribute, as in `("seo", "metaTitle")`.
-    - `limits` is an attribute whose options are the rule's limits.
-    - `message` replaces the default message, unless it is "".
+    - `path` is the path to the attribute, such as `("seo", "metaTitle")`.
+    - `limits` is an attribute whose options are the limits that the rule sets.
+    - `message` replaces the default message unless it is "".
     """
 
     path: tuple[str, ...]
@@ -193,7 +193,7 @@ class ContentRule:
 
 @dataclass(frozen=True, slots=True)
 class DraftKey:
-    """The key that marks a file as a draft, and its value in drafts."""
+    """The key that marks a file as a draft, and the value that it has in drafts."""
 
     name: str
     value: bool | str
@@ -203,7 +203,7 @@ class DraftKey:
 class Type:
     """A content type or component.
 
-    Documents and components are tuples of values, in the order of `columns` (spec.md 2.2).
+    The values of a document or component form a tuple, in the order of `columns` (spec.md 2.2).
     """
 
     uid: str
@@ -241,13 +241,13 @@ class Type:
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """Names of the fields, except ids, that a response contains by default."""
+        """Names of the fields, other than ids, that a response contains by default."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """Names that are valid in `populate`, in the order that `populate=*` uses."""
+        """Names that are valid in `populate`, in the order in which `populate=*` uses them."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
@@ -258,7 +258,7 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """Attributes that need validation, each with its index in a stored row."""
+        """Attributes whose values need validation, each with its index in a stored row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -273,7 +273,7 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """All content types and components of a site, by uid such as `api::article.article` or `shared.seo`."""
+    """All of a site's content types and components, by uid (such as `api::article.article`, `shared.seo`)."""
 
     types: Mapping[str, Type]
 
@@ -285,12 +285,12 @@ class Schema:
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """Content types by the name in their endpoint: NAME in `/api/NAME`."""
+        """Content types, keyed by the name in their endpoint: NAME in `/api/NAME`."""
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """Content types by their name in permissions."""
+        """Content types, keyed by their name in permissions."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
@@ -306,8 +306,7 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """By uid, all attributes that contain references to documents or media files, directly or in
-        components.
+        """For each uid, the attributes that refer to documents or media files, directly or in components.
 
         Each attribute comes with its index in a stored row.
         """
@@ -329,7 +328,7 @@ class Schema:
 
     @cached_property
     def with_prose(self) -> Mapping[str, tuple[str, ...]]:
-        """By uid, the names of attributes that contain Markdown or `blocks`, directly or in components."""
+        """For each uid, the names of attributes with Markdown or `blocks`, directly or in components."""
 
         def is_prose(attribute: Attribute) -> bool:
             return attribute.type in ("richtext", "blocks")
@@ -431,14 +430,14 @@ def title_of(type_: Type) -> str | None:
 
 
 def key_of(type_: Type) -> str:
-    """Return the name of a type in requests, such as `article` or `shared.seo`."""
+    """Return the name by which requests refer to a type, such as `article` or `shared.seo`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Return a unique type name for generated code, such as `Article`, for each uid.
+    """Map each uid to a unique type name for generated code, such as `Article`.
 
-    Names remain unique with any of the `suffixes`, and differ from the names in `taken`.
+    Names stay unique even with any of the `suffixes` appended, and none of them is in `taken`.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -477,7 +476,7 @@ def document_tag(uid: str, document_id: str) -> str:
 def header_value(tags: Iterable[str]) -> str:
     """Return the value of the cache tag header, which always includes SITE_TAG.
 
-    If it would be too long, each document's tag is replaced with the tag of its content type.
+    If the value would be too long, each document's tag is replaced with the tag of its content type.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

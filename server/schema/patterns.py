@@ -1,4 +1,4 @@
-"""Regular expressions from schemas (the option `regex`): JavaScript syntax, matched with a time limit."""
+"""Regular expressions in schemas (the `regex` option), which use JavaScript syntax and have a time limit."""
 
 import struct
 from functools import lru_cache
@@ -140,10 +140,10 @@ _BEYOND = r"[^\u0000-\uffff]"
 
 
 def portable(pattern: str) -> str | None:
-    r"""Convert a regular expression to one that works with JavaScript's flag `u`. Return None if that is
-    impossible.
+    r"""Convert a regular expression to one that works with JavaScript's `u` flag.
 
-    The result matches everything that the original matches, and possibly more.
+    The result matches everything that the original matches, and possibly more. Returns None if conversion is
+    impossible.
     """
     parts, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
@@ -184,7 +184,7 @@ def _outside_of_class(token: str, pattern: str, at: int) -> str | None:
 
 
 def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
-    """Return an escape sequence as the flag `u` requires it, or None if the flag changes its meaning."""
+    """Return an escape sequence as the `u` flag requires it, or None if the flag changes its meaning."""
     if not token.startswith("\\"):
         return token
     if token[:2] in (r"\p", r"\P"):
@@ -199,7 +199,7 @@ def _with_flag(token: str, escapable: frozenset[str]) -> str | None:
 
 
 def _repeats_lookahead(pattern: str) -> bool:
-    """True if a quantifier follows a lookahead, which the flag `u` forbids."""
+    """True if a quantifier follows a lookahead, which the `u` flag forbids."""
     opened, is_in_class = list[bool](), False
     for found in _TOKEN.finditer(pattern):
         token = found[0]

@@ -1,4 +1,4 @@
-"""Schemas of the content types that Strapi's plugins define. Only code generators use them."""
+"""Schemas of the content types that Strapi's plugins define, which only code generators use."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return the schema of a content type that is hidden in Strapi's content-type builder.
+    """Return the schema of a content type that Strapi's Content-Type Builder does not show.
 
     `names` is (display name, singular name, plural name).
     """

@@ -13,7 +13,7 @@ from server.schema.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class RuleKey:
-    """A key that is allowed in a rule. `words` describes the type of its value in messages."""
+    """A key that is allowed in a content rule. Messages use `words` to say what its value must be."""
 
     name: str
     type: type | tuple[type, ...]
@@ -100,7 +100,7 @@ def _limits(file: ConfigFile, rule: Mapping[str, Any], at: tuple[str | int, ...]
 
 
 def check_rules(file: ConfigFile, type_: Type, types: Mapping[str, Type]) -> None:
-    """Raise SetupError if a rule's path does not lead to an attribute."""
+    """Raise SetupError if the path of any content rule does not lead to an attribute."""
     for i, rule in enumerate(type_.rules):
         reached = [type_]
         for depth, name in enumerate(rule.path):

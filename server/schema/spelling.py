@@ -27,9 +27,10 @@ _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return `did you mean "title"?` with the most similar known word, or "" if none is similar.
+    """Return a hint such as `did you mean "title"?`, which names the known word most similar to `word`.
 
-    `likeness` is the minimum similarity, from 0 to 1 (identical).
+    Returns "" if no known word is similar enough. `likeness` is the minimum similarity, from 0 to 1
+    (identical).
     """
     return Suggestions(math.inf).of(word, known, likeness)
 
@@ -41,12 +42,15 @@ class Suggestions:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return `did you mean "title"?`, or "" if no known word is similar or the CPU time is used up."""
+        """Return a hint such as `did you mean "title"?`.
+
+        Returns "" if no known word is similar enough or the CPU time is used up.
+        """
         near = self.nearest(word, known, likeness)
         return f'did you mean "{near}"?' if near else ""
 
     def nearest(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return the most similar known word, or "" if none is similar or the CPU time is used up."""
+        """Return the most similar known word, or "" if none is similar enough or the CPU time is used up."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -72,7 +76,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _max_similarity(length: int, counts: list[tuple[str, int]], other: str, least: float) -> float:
-    """Return an upper bound for `SequenceMatcher.ratio`, or 0 if it is surely less than `least`.
+    """Return an upper bound for `SequenceMatcher.ratio`, or 0 if the ratio is sure to be less than `least`.
 
     This is three times as fast as `SequenceMatcher.quick_ratio`.
     """
@@ -105,13 +109,13 @@ def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class KnownWords:
-    """Index of known words that corrects a mistyped word in constant time."""
+    """Index of known words, used to correct a mistyped word in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the only known word that matches a mistyped word, or None if there are several or none.
+        """Return the one known word that a mistyped word matches, or None if several match or none does.
 
         Words match if they differ only in case, accents, separators, or two swapped letters.
         """

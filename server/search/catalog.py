@@ -12,7 +12,7 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Identifier for the versions in a content type and locale that requests for `statuses` find.
+    """The versions of one content type, in one locale, that are found by requests for certain statuses.
 
     `statuses` contains `published`, `draft` or both.
     """
@@ -92,7 +92,7 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the new and changed versions by index key, and None for removed ones."""
+    """Map each changed index key to the new or changed version, or to None if the version was removed."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)

@@ -92,7 +92,7 @@ class _Needle:
     def rate(self, folded: list[tuple[Text, str]]) -> float:
         """Return the score of a document, or 0 if it does not match.
 
-        `folded` contains each text of the document with its folded form.
+        `folded` contains each of the document's texts, with its folded form.
         """
         best = total = 0.0
         for text, said in folded:
@@ -131,7 +131,7 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: the requested status, by uid of each visible type.
+    - `statuses`: maps the uid of each visible content type to the requested status.
     - `types`, `locale`: filters for the results.
     """
 
@@ -169,7 +169,7 @@ class Results:
 
 
 class Search:
-    """Search engine for one site, with one instance per process. It runs one index search at a time."""
+    """A site's search engine. Each process has one instance, which runs one index search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -194,7 +194,7 @@ class Search:
     ) -> Results:
         """Return at most `limit` results, starting with the one at index `start`.
 
-        If `current` is False, all documents are scanned. Raises LimitError, and BusyError if too many
+        If `current` is False, all documents are scanned. Raises LimitError, or BusyError if too many
         searches are waiting.
         """
         if not question.wanted:

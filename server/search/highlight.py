@@ -1,4 +1,4 @@
-"""Highlighting of search results: text fragments in which matching words are marked."""
+"""Highlights of search results: text fragments in which matching words are marked."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """Limit on the steps for highlighting one response. Steps also count toward the request's budget."""
+    """Limit on the steps for highlighting one response. Each step also counts toward the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -36,7 +36,7 @@ class Effort:
 
 
 class Finder:
-    """Finder of matching words in one language. It stops when `effort` has no steps left."""
+    """Finds matching words in one language. It stops when `effort` has no steps left."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -70,7 +70,7 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments by attribute. Some are missing if the finder runs out of steps."""
+    """Return each attribute's best fragments. If the finder runs out of steps, some are missing."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -94,7 +94,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, by language. They share one limit on steps."""
+    """The finders for one response, by language. They share a single limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)

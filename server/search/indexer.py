@@ -21,7 +21,7 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index. The process accepts `begin`, `take` and `commit` as commands."""
+    """Writes the search index. The process accepts `begin`, `take` and `commit` as commands."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If it is damaged or outdated, replace it with an empty one."""
@@ -47,8 +47,8 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions. With a new `shape`, searches ignore the index until it is
-        complete.
+        """Prepare to receive all versions. If `shape` has changed, searches ignore the index until
+        it is complete.
         """
         self._seen = set()
         if self.status.shape != shape:
@@ -81,7 +81,10 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. `shape` marks the index as complete for this shape."""
+        """Make all changes visible to readers.
+
+        If `shape` is given, also record that the index is complete for that shape.
+        """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -125,7 +128,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Run a command. Raises its errors, or OSError if the index has been deleted."""
+    """Run a command. Raises the command's errors, or OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

@@ -41,7 +41,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input, with clauses that must or must not match. `text` is the original input."""
+    """Parsed search input: the wanted and the unwanted clauses. `text` is the original input."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -54,7 +54,7 @@ def enough(words: int) -> int:
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` contains the attribute names for input such as `title:tide`.
+    """Parse search input. `fields` contains the attributes that can be searched, as in `title:tide`.
 
     If `unfinished` is set, the last word also matches longer words, because the user might still be typing.
     """

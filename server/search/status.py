@@ -16,11 +16,12 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: the versions of the index format and of whoosh.
+    - `version`: the versions of the index format and of Whoosh.
     - `build`: a random name for this index, which changes when the index is rebuilt.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
     - `numbers`: the number of each attribute in the index.
-    - `documents`, `total`, `pending`: how many versions are indexed, exist, and wait to be indexed.
+    - `documents`, `total`: how many versions are indexed, and how many exist.
+    - `pending`: how many versions are waiting to be indexed.
     - `commits`: how often changes became visible to readers.
     """
 

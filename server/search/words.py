@@ -1,4 +1,4 @@
-"""Conversion of text to words, and of words to terms (stems without case and accents).
+"""Converts text to words, and words to terms (stems without case or accents).
 
 Each Chinese, Japanese or Korean character is a word.
 """
@@ -34,7 +34,7 @@ MAX_CACHED_WORDS = 50_000  # Each word takes about 400 bytes, at most 1 kB.
 
 
 def language_of(locale: str) -> str:
-    """Return the language of a locale, such as `pt` for `pt-BR`, or NO_STEMMER."""
+    """Return a locale's language, such as `pt` for `pt-BR`, or NO_STEMMER if there is no stemmer for it."""
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 

@@ -20,7 +20,7 @@ class DamagedIndex(Exception):
 
 
 class WriterProcess:
-    """Process that writes the search index. After `end`, the next `call` starts a new process."""
+    """The process that writes the search index. After `end`, the next `call` starts a new process."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -39,7 +39,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Raises DamagedIndex and ChildProcessError."""
+        """Send a command and return the response. Raises DamagedIndex or ChildProcessError."""
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":

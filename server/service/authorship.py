@@ -10,8 +10,9 @@ COMMAND = Actor("command", everything=True)  # the name that trailers of commit 
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` for a command. If git has no configured user, the setting `git.committer` is the
-    author.
+    """Return the `Writes` for a command.
+
+    If git has no configured user, the author is taken from the `git.committer` setting.
     """
 
     def sign(_: Actor) -> tuple[str, str]:

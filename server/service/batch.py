@@ -1,5 +1,6 @@
-"""Parser for batches, in which an operation can refer to documents written by earlier operations
-(docs/batch.md).
+"""Parser for batches (docs/batch.md).
+
+An operation can refer to documents written by earlier operations in the same batch.
 """
 
 import re
@@ -25,7 +26,7 @@ class BatchReader:
     """Parser for the operations in a batch.
 
     - `ids`: the document id of each parsed operation, or None for a deletion.
-    - `singles`: new document ids, by the uids of single types that have no document yet.
+    - `singles`: the new document ids for single types that have no document yet, by uid.
     - `room`: how many more characters of document ids can be substituted for references.
     """
 
@@ -37,8 +38,8 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Return the parsed operations.
 
-        Raises ForbiddenError, ValidationError or PayloadTooLargeError, with the number of the operation that
-        failed.
+        Raises ForbiddenError, ValidationError or PayloadTooLargeError. The error contains the number of the
+        operation that failed.
         """
         writes = []
         for number, operation in enumerate(operations):

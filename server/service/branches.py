@@ -20,7 +20,7 @@ HEAD = "HEAD"  # as `origin`: the commit that is checked out
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """Documents that changed on a branch between the commits `fork` and `head`."""
+    """The documents that changed on a branch between the commits `fork` and `head`."""
 
     fork: str
     head: str
@@ -30,7 +30,7 @@ class BranchChanges:
 class SiteBranches:
     """Access to a site's branches.
 
-    All methods raise ForbiddenError if the caller lacks the permission.
+    All methods raise ForbiddenError if the caller lacks the required permission.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:

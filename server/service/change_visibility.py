@@ -12,7 +12,7 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor is allowed to see.
+    """A filter that keeps only the changes that an actor is allowed to see.
 
     `head` is the latest commit, and `today` is the current layout.
     """

@@ -13,7 +13,7 @@ _DOCUMENT = "Bifolio-Document: "
 
 
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
-    """Return the commit's message, or a neutral one if it could mention content hidden from the actor."""
+    """Return the commit's message, or a neutral message if it could mention content hidden from the actor."""
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message
@@ -38,7 +38,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of the visible documents and media files in a commit, such as `article/ID`."""
+    """Return the names, such as `article/ID`, of the visible documents and media files in a commit."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.change(commit, change)

@@ -36,7 +36,7 @@ Body = tuple[Type, Mapping[str, Tree]]  # content type, and new value for each a
 
 
 class Verb(StrEnum):
-    """Kind of write."""
+    """The kind of a write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -60,7 +60,7 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Request to write one document.
+    """A request to write one document.
 
     - `if_match`: the entity tag of the version that the client has read.
     - `merge`: whether an update is merged with newer changes instead of being rejected.
@@ -77,9 +77,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """Parsed write that the caller is allowed to make.
+    """A parsed write that the caller is allowed to make.
 
-    `query` selects the content of the response, and is None for a deletion.
+    `query` selects the response's content, and is None for a deletion.
     """
 
     operation: Operation
@@ -95,7 +95,7 @@ class DocumentWrite:
     def render(self, state: State, document_id: str) -> Rendering:
         """Render the version that was written, or nothing for a deletion.
 
-        Raises NotFoundError if the document has been deleted since.
+        Raises NotFoundError if the document has since been deleted.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -152,7 +152,7 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for the JSON values inside strings. Raises LimitError."""
+    """Charge the budget for JSON values that are passed as strings. Raises LimitError."""
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
             budget.take_values(count_values_of_string(text, budget.values))

@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Change to a file. `action` is "create", "update" or "delete"; `lines` is a unified diff."""
+    """A change to a file. `action` is "create", "update" or "delete"; `lines` is a unified diff."""
 
     path: str
     action: str

@@ -32,7 +32,7 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """Versions of one document that the caller is allowed to see, newest first.
+    """The versions of one document that the caller is allowed to see, newest first.
 
     `params` selects a locale and a status. Attributes that are private in any of the schemas in `others` stay
     hidden.
@@ -90,7 +90,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """Document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
+    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     type: Type
     document_id: str
@@ -101,7 +101,7 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Differences between two versions of a document.
+    """The differences between two versions of a document.
 
     - `since`, `to`: the commits of the two versions. "" means the current files or, for `since`, no version.
     - `unread`: for each version, the keys in its file that the current schema does not define.
@@ -117,7 +117,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Version in which each attribute's value originated, and all versions that were examined."""
+    """The version in which each attribute's value originated, and all versions that were examined."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -192,7 +192,7 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the commit's message, or a neutral one if it could mention hidden content."""
+        """Return the commit's message, or a neutral message if it could mention hidden content."""
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
@@ -202,7 +202,7 @@ class Histories:
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        The default is a comparison of the current version with the version before the last change. Raises
+        By default, compares the current version with the version before the last change. Raises
         ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
@@ -256,7 +256,7 @@ class Histories:
     ) -> Result:
         """Restore the attributes in `fields` to their values at a commit, tag, branch or time.
 
-        Raises NotFoundError if the document had no such version then, and the errors of `Writes.write`.
+        Raises NotFoundError if the document had no such version then, and the same errors as `Writes.write`.
         """
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
@@ -278,8 +278,9 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the document's content at a commit, or None if it had none or the caller is not allowed to
-        see it.
+        """Return the document's content at a commit.
+
+        Returns None if there was none or the caller is not allowed to see it.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:

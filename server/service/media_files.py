@@ -20,7 +20,7 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """Open media file, which the caller must close. `digest` is a hash of the content, or "" if unknown."""
+    """An open media file, which the caller must close. `digest` is the content's hash, or "" if unknown."""
 
     file: IO[bytes]
     name: str
@@ -38,7 +38,7 @@ class MediaFiles:
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the parameter `at` are served from this commit.
+        """Return whether requests without the `at` parameter are served from this commit.
 
         The commit "" stands for the current files.
         """
@@ -48,7 +48,7 @@ class MediaFiles:
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return a media file as it was at a commit, or its URL if it is in a public bucket.
 
-        The commit "" stands for the current files. Raises NotFoundError, and the errors of the bucket.
+        The commit "" stands for the current files. Raises NotFoundError, and the bucket's errors.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)

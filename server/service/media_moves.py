@@ -39,7 +39,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Number of files and bytes that were moved, and the last commit.
+    """The number of files and bytes that were moved, and the last commit made.
 
     `left` contains the path of each file that was not moved, and the reason.
     """
@@ -78,7 +78,7 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """Media file, and the temporary file into which it was downloaded."""
+    """A media file, and the temporary file into which it was downloaded."""
 
     document: Document
     source: Path
@@ -87,7 +87,7 @@ class _Fetched:
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
     """Move all media files from the bucket to content/uploads/.
 
-    Raises BucketError, and the errors of `Writes.make`.
+    Raises BucketError, and the same errors as `Writes.make`.
     """
     site = writes.site
     pending = [
@@ -138,7 +138,7 @@ MAX_ATTEMPTS = 3  # maximum number of attempts to upload a file that keeps chang
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """File that was uploaded to the bucket. `found` is the local file's signature, or None."""
+    """A file that was uploaded to the bucket. `found` is the local file's signature, or None."""
 
     document: Document
     stored: StoredFile
@@ -158,7 +158,7 @@ def push(
 ) -> Moved:
     """Upload all media files to the bucket, and delete the local files unless `keep` is set.
 
-    Raises BucketError, and the errors of `Writes.make`.
+    Raises BucketError, and the same errors as `Writes.make`.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -221,7 +221,7 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Record the bucket in the files' descriptions, and return the number of files described."""
+    """Record in the files' descriptions that they are in the bucket. Return the number of files updated."""
     count = 0
     for sent_file in batch.files:
         if (

@@ -20,7 +20,7 @@ _MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Plan of a migration, with the files that it would write."""
+    """A migration's plan, with the files that it would write."""
 
     plan: Plan
     writes: Sequence[Write]
@@ -44,7 +44,7 @@ def preview_migration(writes: Writes, caller: Caller, request: Request) -> Previ
 def write_migration(
     writes: Writes, caller: Caller, request: Request, *, message: str = "", uncommitted: bool = False
 ) -> Outcome[Plan]:
-    """Apply a new migration, or the migrations kept in the site, in one write.
+    """Apply a new migration, or the migrations stored in the site, in one write.
 
     Raises ConflictError if files have uncommitted changes, unless `uncommitted` is set. Raises
     ValidationError if values would be lost.

@@ -28,7 +28,7 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """Purpose for which a site is opened.
+    """The purpose for which a site is opened.
 
     - READ: only reading. A write raises ReadOnlySiteError.
     - COMMAND: reading and writing, possibly while a server is running.
@@ -41,7 +41,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """Loaded site with the services that it uses."""
+    """A loaded site, with the services that it uses."""
 
     def __init__(
         self,

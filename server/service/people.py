@@ -53,7 +53,7 @@ class People:
     def count(self, params: Params) -> int:
         """Return the number of matching users.
 
-        Raises ForbiddenError if there is a filter and the caller lacks the permission `user.find`.
+        Raises ForbiddenError if there is a filter and the caller lacks the `user.find` permission.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -204,7 +204,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the field `role`. `role` is the existing role that `value` names, or None."""
+    """Return the mistakes in the `role` field. `role` is the existing role that `value` names, or None."""
     if not isinstance(value, dict):
         if role is not None:
             return []

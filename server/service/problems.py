@@ -1,7 +1,7 @@
 """Problems in a served site that a caller is allowed to see or fix.
 
-A message can quote hidden values. The caller sees a problem only if they are allowed to see everything that
-its message could mention.
+Because messages can quote hidden values, a caller sees a problem only if they are allowed to see everything
+that its message could mention.
 """
 
 import re
@@ -42,7 +42,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and whether there is an automatic fix."""
+    """A filter for problems by content type, document, severity, and whether there is an automatic fix."""
 
     type: str = ""
     document_id: str = ""
@@ -88,7 +88,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """Applied fixes, rejected fixes with the reasons, and the commit."""
+    """The applied fixes, the rejected fixes with the reasons, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -122,7 +122,7 @@ class Problems:
     ) -> FixedProblems:
         """Apply the requested fixes, and reject those that are no longer possible.
 
-        Raises the errors of `Writes.make`.
+        Raises the same errors as `Writes.make`.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -143,7 +143,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Return the fixes that are possible and permitted, and the rejected ones with the reasons."""
+    """Return the fixes that are possible and permitted, and the rejected changes with the reasons."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -171,7 +171,7 @@ class ProblemViewer:
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
         """Return the viewer for a caller.
 
-        Raises ForbiddenError if the caller lacks the permission for any of the `actions` on problems.
+        Raises ForbiddenError unless the caller has permission for all of the `actions` on problems.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
@@ -287,7 +287,7 @@ def _names_of(at: KeyPath) -> KeyPath:
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
     """Fix values in documents, skipping files that changed since the check.
 
-    Raises the errors of `Writes.make`.
+    Raises the same errors as `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 

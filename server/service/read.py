@@ -27,10 +27,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """JSON body and entity tag of a response.
+    """A response's JSON body and entity tag.
 
     - `users`: the version of the user index on which the body depends, or None.
-    - `cache_tags`: the value of the header for cache tags, or "".
+    - `cache_tags`: the value of the cache tags header, or "".
     """
 
     body: bytes
@@ -41,7 +41,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Branch other than the served one. `today` contains the served branch's settings."""
+    """A branch other than the served branch. `today` contains the served branch's settings."""
 
     name: str
     today: Settings
@@ -49,7 +49,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Actor, with the state, response format and budget of one request.
+    """The actor who made a request, with the request's state, response format and budget.
 
     `branch` is None for the served branch. `commit` is the past commit to read, or "" for the current state.
     """
@@ -157,7 +157,7 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters into a query for what the actor is allowed to see."""
+        """Parse a request's parameters into a query, limited to what the actor is allowed to see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 

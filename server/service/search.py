@@ -29,7 +29,7 @@ MAX_HITS = 10_000  # maximum number of hits on all pages of a search together
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
     """Run a search. Return the results as JSON, and the search's scope.
 
-    Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
+    Raises ForbiddenError, ValidationError, and the same errors as `Search.find`.
     """
     state = caller.state
     scope = read_scope(params, state, caller.actor)
@@ -229,7 +229,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return the index's status as JSON. The numbers are None unless `may_read_all` is set."""
+    """Return the index's status as JSON. The document counts are None unless `may_read_all` is set."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

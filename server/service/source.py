@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """File of a document version. `draft` is whether the request asks for the draft."""
+    """A document version's file. `draft` is set if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -43,9 +43,9 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Text of a file, with its passwords masked.
+    """The text of a file, with its passwords masked.
 
-    - `version`: the version of the text, to be sent as `if_match`.
+    - `version`: the text's version, to be sent as `if_match`.
     - `other_keys`: the text of the keys that the content type does not define.
     - `problem`: the syntax error in the text, or None.
     """
@@ -58,8 +58,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """New text for the whole file (`text`), or for the keys that the content type does not define
-    (`other_keys`).
+    """New text for a file.
+
+    It replaces the whole file (`text`), or the keys that the content type does not define (`other_keys`).
     """
 
     if_match: str
@@ -129,7 +130,7 @@ def replace_source(
 ) -> tuple[SourceFile, str]:
     """Replace the text of a file. Return the changed file and the commit.
 
-    Raises the errors of `server.write.source.replace_source` and `Writes.make`.
+    Raises the same errors as `server.write.source.replace_source` and `Writes.make`.
     """
 
     def addressed(document_id: str) -> list[Key]:

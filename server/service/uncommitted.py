@@ -35,8 +35,8 @@ from server.write.source import Masked, mask_text
 class UncommittedFiles:
     """One page of the files that differ from the commit `head`.
 
-    `total` counts the files on all pages. Each file has the names of its changed attributes, or None if it
-    contains no document.
+    `total` counts the files on all pages. Each file is listed with the names of its changed attributes, or
+    with None if it contains no document.
     """
 
     head: str
@@ -46,7 +46,7 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """Changes to one file since the commit `head`.
+    """The changes to one file since the commit `head`.
 
     `attributes` is None if the file contains no document. `lines` is a diff, or None if it can't be shown.
     """
@@ -58,7 +58,7 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return one page of the visible files with uncommitted changes.
+    """Return one page of the files with uncommitted changes that the caller is allowed to see.
 
     Raises ForbiddenError, and ConflictError if the site has no commits.
     """
@@ -155,7 +155,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Raises ConflictError if the passwords can't be masked."""
+    """Mask the passwords in a file's text. Raises ConflictError if they can't be masked."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -17,7 +17,7 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that an earlier write changed, and return the paths of the visible ones.
+    """Restore the files that an earlier write changed, and return the paths of the visible files.
 
     If `undo` is set, the caller can undo the restoration, too. Raises ForbiddenError, NotFoundError, and
     ConflictError if the files have been changed again.

@@ -55,7 +55,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller is allowed to undo a write. `permits` are the permissions recorded for it."""
+    """Return whether the caller is allowed to undo a write. `permits` were recorded with the write."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)

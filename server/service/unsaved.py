@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Changes for an editor to make, by the file's old path.
+    """The changes for an editor to make, by each file's old path.
 
     `texts` contains each file's old and new text, and `renames` contains its new path.
     """
@@ -30,7 +30,7 @@ class Plan:
 
 
 class _OpenFiles(WorkingTree):
-    """Files of a site. For files that are open in the editor, the editor's text replaces the text on disk."""
+    """A site's files. For files that are open in the editor, the editor's text replaces the text on disk."""
 
     def __init__(self, root: Path, texts: Mapping[str, str]) -> None:
         super().__init__(root)

@@ -33,7 +33,7 @@ _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Media files that were written, as JSON, and the commit."""
+    """The media files that were written, as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
@@ -66,7 +66,7 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket, or measure a picture in advance if there is no bucket."""
+        """Store an uploaded file in the bucket. If there is no bucket, measure pictures before the write."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
@@ -96,7 +96,7 @@ class Uploads:
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
     """Wait for the resized variants of new pictures, and return the resulting state.
 
-    The wait ends after about SCALING_TIMEOUT_S.
+    Stops waiting after about SCALING_TIMEOUT_S seconds.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -113,7 +113,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Return the query for media files. `paged` is whether to parse the pagination.
+    """Return the query for media files. If `paged` is set, the pagination parameters are parsed too.
 
     Raises ValidationError.
     """

@@ -49,7 +49,7 @@ Sign = Callable[[Actor], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Request to write documents. Either all operations succeed, or none is applied.
+    """A request to write documents. Either all operations succeed, or none is applied.
 
     - `is_batch`: whether operations can refer to earlier operations.
     - `dry_run`: whether to report the changes without saving anything.
@@ -66,7 +66,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """Id with which the caller can undo a write until `expires`."""
+    """The id with which the caller can undo a write until `expires`."""
 
     id: str
     expires: datetime
@@ -74,9 +74,9 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Document that was written. `document_id` is "" if there was nothing to delete.
+    """A document that was written. `document_id` is "" if there was nothing to delete.
 
-    `merged` is whether the write was merged with newer changes.
+    `merged` is set if the write was merged with newer changes.
     """
 
     write: DocumentWrite
@@ -91,14 +91,14 @@ class Written:
     def render(self) -> Rendering:
         """Render the document, or nothing for a deletion.
 
-        Raises LimitError, and NotFoundError if the document has been deleted since.
+        Raises LimitError, and NotFoundError if the document has since been deleted.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of a command: the written documents or, for a dry run, the changes in `files`.
+    """The result of a command: the written documents or, for a dry run, the changes in `files`.
 
     `commit` is "pending" if the write will be committed later, and "" if writes are not committed.
     """
@@ -112,7 +112,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Result of `Writes.make`. `made` is the result of `prepare`; the other fields are as in `Result`."""
+    """The result of `Writes.make`. `made` is the result of `prepare`; the other fields are as in `Result`."""
 
     state: State
     made: Made
@@ -121,7 +121,7 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Write operations on the files of a site, on any branch. Thread-safe.
+    """Write operations on a site's files, on any branch. Thread-safe.
 
     `sign` returns the author of an actor's commits. `source` is recorded in the event log.
     """
@@ -132,7 +132,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller with the state of a branch. Raises ForbiddenError and ValidationError."""
+        """Return the caller, switched to a branch. Raises ForbiddenError and ValidationError."""
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
             raise ValidationError('"branch" must be a single branch name')
@@ -186,7 +186,7 @@ class Writes:
     ) -> Outcome[Made]:
         """Save the files that `prepare` creates from `request`, on the caller's branch.
 
-        If `permits` is given, the caller can undo a write to the served branch. Raises the errors of
+        If `permits` is given, the caller can undo a write to the served branch. Raises the same errors as
         `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
@@ -219,7 +219,7 @@ class Writes:
     ) -> Sequence[FileChange]:
         """Return the file changes that `make` would make.
 
-        Raises the errors of `make`, and ForbiddenError if the caller lacks the permission `source.read`.
+        Raises the same errors as `make`, and ForbiddenError if the caller lacks the `source.read` permission.
         """
         require_source(caller.actor, "read", caller.state.schema)
         writes, _ = self.files_of(caller, prepare, request)
@@ -228,9 +228,9 @@ class Writes:
     def files_of(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> tuple[Sequence[Write], Made]:
-        """Return the files that `make` would write, and the result of `prepare`, without a permission check.
+        """Return the files that `make` would write, and the result of `prepare`. Checks no permissions.
 
-        Raises the errors of `make`.
+        Raises the same errors as `make`.
         """
         if caller.branch:
             return self._writer.preview(caller.branch.name, prepare, request, caller.branch.today)

@@ -23,7 +23,7 @@ Source = tuple[str, str]  # origin, and path with or without a query string
 def read_aliases(
     path: str, data: bytes, keys: Iterable[str] = ALIAS_KEYS
 ) -> Iterator[tuple[Any, int | None]]:
-    """Yield each alias, as written in a document's file, and its line number (None if unknown)."""
+    """Yield each alias as it is written in a document's file, with its line number (None if unknown)."""
     positions: Positions = {}
     try:
         text = decode(data)
@@ -73,12 +73,12 @@ def source_of(alias: Any, address: str, *, from_root: bool = False) -> Source:
 
 
 def normalized(path: str) -> str:
-    """Return a decoded path in percent-encoded form, without `.`, `..` or a final slash."""
+    """Return a decoded path in percent-encoded form, without `.`, `..` or a trailing slash."""
     return quote(normpath("/" + path.lstrip("/")), safe="/")
 
 
 def encode_query(query: str) -> str:
-    """Percent-encode a query string, except the parts that are already percent-encoded."""
+    """Percent-encode a query string, leaving the parts that are already percent-encoded unchanged."""
     return quote(query, safe="=&%+,.-_~")
 
 

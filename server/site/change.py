@@ -14,7 +14,7 @@ from server.storage.intent import Write
 class Change:
     """A change to a site's files.
 
-    `read` and `removed` are files that other programs changed or deleted. `written` and `deleted` are files
+    `read` and `removed` list files that other programs changed or deleted; `written` and `deleted` list files
     that this server changed or deleted. `reloaded` is set if settings or schemas changed, or if all files
     were read again.
     """
@@ -33,9 +33,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Source of a change: "api" for a write on this server, or "file" for another program.
+    """Where a change came from: "api" for a write by this server, or "file" for a change by another program.
 
-    `write` is the name of the write in the commit queue, or "" for other changes.
+    `write` is the write's name in the commit queue, or "" for other changes.
     """
 
     source: str = "file"
@@ -51,7 +51,7 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Return a summary of the changes that a record makes to the contents `before`.
+    """Return a summary of the changes that a record makes to `before`.
 
     The summary lists no files if the record contains the entire site.
     """
@@ -87,7 +87,7 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the fixed problems, ignoring changed line numbers."""
+    """Return the new problems and the fixed ones. A changed line number alone does not make a problem new."""
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}
     added = [problem for key, problem in new.items() if key not in old]

@@ -29,9 +29,9 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # bytes of the lock file that are locked separ
 
 
 class ChangeLog:
-    """Log of changes that all workers of a server share.
+    """Log of changes, shared by all workers of a server.
 
-    A position is the number of bytes that were appended before it, including overwritten bytes.
+    A position in the log is the number of bytes appended before it, including bytes overwritten since.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -85,7 +85,7 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
         """Append a record, and return the position after it. The caller must hold the write lock.
 
-        `checkpoint` returns a record of the whole state. If `demanded` is set, all workers must apply the
+        `checkpoint` returns a record of the entire site. If `demanded` is set, all workers must apply the new
         record before their next response.
         """
         active = self._numbers[_ACTIVE]
@@ -101,9 +101,9 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state for new workers, and return the position after it.
+        """Append a record of the entire site for new workers, and return the position after it.
 
-        If `lag` is set, the old workers are allowed to serve an older state for a short time. The caller must
+        If `lag` is set, the old workers may keep serving an older state for a short time. The caller must
         hold the write lock.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
@@ -114,7 +114,7 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker at `position` is allowed to serve an older state until it is replaced.
+        """Return whether a worker at `position` may keep serving an older state until it is replaced.
 
         `patience`, in nanoseconds, extends the time limit.
         """
@@ -129,9 +129,9 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the position after the last record, and the records after `position`.
+        """Return the position at the end of the log, and the records after `position`.
 
-        If some of these records were overwritten, the list starts with a record of the whole state. Raises
+        If some of these records were overwritten, the list starts with a record of the entire site. Raises
         ValueError or struct.error if the log is damaged.
         """
         end, position_now, lost = self.end, position, False
@@ -162,7 +162,7 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until this worker is the leader, and return True. Return False if `stop` is set first.
+        """Wait until this worker becomes the leader, and return True. Return False if `stop` is set first.
 
         The worker remains the leader until it calls `resign` or exits.
         """
@@ -184,7 +184,7 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Overwrite a segment with a record of the whole state, and return the segment's number.
+        """Overwrite a segment with a record of the entire site, and return the segment's number.
 
         If `checkpoint` is set, workers that have applied all earlier records skip this record.
         """
@@ -241,7 +241,7 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock shared by all threads of all workers, and released if its owner is killed.
+    """Lock shared by all threads of all workers. If its owner is killed, the lock is released.
 
     It must be created before the workers are forked.
     """
@@ -260,7 +260,7 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name, and return its descriptor."""
+    """Create an unnamed temporary file, and return its file descriptor."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
     descriptor, name = tempfile.mkstemp(prefix="bifolio-")
@@ -269,7 +269,10 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Return a function that closes descriptors. It also runs when `owner` is garbage-collected."""
+    """Return a function that closes the given file descriptors.
+
+    The function is also called automatically when `owner` is garbage-collected.
+    """
 
     def close() -> None:
         for descriptor in descriptors:

@@ -1,4 +1,4 @@
-"""Search for files that have changed since they were last read."""
+"""Finds files that have changed since they were last read."""
 
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -97,7 +97,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a file has its own entry. The description file of a media file has none."""
+    """Return whether a file has its own entry. A media file's description file has none."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -108,7 +108,7 @@ def _is_new(contents: Contents, path: str) -> bool:
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
     """Return the paths of files that might change again without getting a new signature.
 
-    `at` is when the files were read, in nanoseconds since 1970.
+    `at` is the time at which the files were read, in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -133,7 +133,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether a file or its description file has changed since the file was read.
+    """Return whether a file or its description file has changed since it was last read.
 
     The current signatures come from `found` or, if it is None, from disk.
     """
@@ -177,10 +177,10 @@ def is_settled(signature: Signature, at: int) -> bool:
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes of a changeset.
+    """Return the writes that a changeset contains.
 
-    Raises ConflictError if a file that the changeset writes or relies on has changed. Files changed by
-    `chain` are not checked.
+    Raises ConflictError if a file that the changeset writes or relies on has changed, unless `chain` changed
+    it.
     """
     writes = changeset.writes()
     known = (
@@ -193,7 +193,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a write is based on a different version of its file than the served version."""
+    """Return whether a write is based on a version of its file other than the one being served."""
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:

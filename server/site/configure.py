@@ -1,4 +1,4 @@
-"""Configuration of a site: site.yaml and the schemas in content-types/."""
+"""A site's configuration: site.yaml and the schemas in content-types/."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings and schemas of a site, with their problems and the signatures of their files."""
+    """A site's settings and schemas, along with any problems in them and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -38,7 +38,7 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Comparable value that changes whenever all documents must be parsed again."""
+        """A value that differs between two configurations if all documents must be parsed again."""
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -66,7 +66,7 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Finish interrupted writes, then read the configuration.
+    """Finish any interrupted writes, then read the configuration.
 
     Raises SetupError if the configuration is invalid or .bifolio/ can't be trusted, and BusyError if the
     write lock can't be acquired.
@@ -81,7 +81,7 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden symbolic link among the configuration files."""
+    """Yield an error for each configuration file or folder that is a forbidden symbolic link."""
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
     inside = (os.path.join(base, n) for base, *names in os.walk(folder) for n in chain(*names))
@@ -108,7 +108,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
-    """Yield an error for each invalid value in the setting `api.populate`."""
+    """Yield an error for each invalid value in the `api.populate` setting."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:

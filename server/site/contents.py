@@ -1,4 +1,4 @@
-"""Data that a process has read from a site's files.
+"""The data that a process has read from a site's files.
 
 Workers that have applied the same records have the same contents.
 """
@@ -20,7 +20,7 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """Data that a process has read from the files of the site at `root`.
+    """The data that a process has read from the files of the site at `root`.
 
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path
@@ -29,7 +29,8 @@ class Contents:
     - `number`: number of the last applied record
     - `writes`: number of writes to the site up to that record
     - `applied`: incremented before and after each record is applied
-    - `seen`: `applied` and a digest of all signatures when a full check last found no change
+    - `seen`: the value of `applied` and a digest of all signatures at the last full check that found no
+      changes
     """
 
     root: Path
@@ -54,7 +55,7 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that `records` remove and the documents that they add.
+        """Return the documents that `records` remove and those that they add.
 
         A changed document is in both lists. Records of the entire site are not allowed.
         """
@@ -145,8 +146,9 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the changes since `before` as one record, or a record of the entire site if many files
-        differ.
+        """Return the changes since `before` as a record.
+
+        If many files differ, the record contains the entire site.
         """
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())

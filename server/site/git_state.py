@@ -20,7 +20,7 @@ POLL_INTERVAL_S = 0.01  # between checks of git's lock file
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """State of a site's git repository. `folder` is None if the site does not use git.
+    """The state of a site's git repository. `folder` is None if the site does not use git.
 
     `place` identifies the `.git` file or folder. `head` is None if git has failed.
     """
@@ -34,9 +34,9 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """Difference between two states of a git repository.
+    """The difference between two states of a git repository.
 
-    `times` contains the new commit times, and `forgotten` the files that no longer have one.
+    `times` contains the new commit times, and `forgotten` the files that no longer have a commit time.
     """
 
     after: GitState  # without commit times
@@ -108,7 +108,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after asking git which of the files at `paths` differ from the last commit."""
+    """Return the state, updated by asking git which of the files at `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -128,7 +128,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write, in which the files at `paths` count as uncommitted."""
+    """Return the state after a write. The files at `paths` now count as uncommitted."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -174,7 +174,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return the `paths` whose commit times or uncommitted status differ."""
+    """Return those of the `paths` whose commit times or uncommitted status differ."""
     return {
         path
         for path in paths
@@ -214,14 +214,19 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return marks of git's lock, HEAD and index. At least one changes when git writes files."""
+    """Return the marks that identify the current state of git's lock, HEAD and index.
+
+    At least one of them changes when git writes files.
+    """
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if git might have changed files since this call."""
+    """Return a function that raises GitBusyError if git might have changed files since the function was
+    created.
+    """
     folder = state.folder
     if folder is None:
         return lambda: None
@@ -245,7 +250,7 @@ def wait_for_git(state: GitState, deadline: float) -> None:
 
 
 def end_git_trouble(root: Path, state: GitState) -> None:
-    """Log that git no longer prevents writes, if it did before."""
+    """If git trouble was preventing writes, log that it has ended."""
     trouble, folder = trouble_log(root), state.folder
     if trouble.is_concerned(Concern.WRITES) and not (folder and git_lock(folder)):
         trouble.end(Concern.WRITES)

@@ -1,4 +1,4 @@
-"""Loading of a site's files on multiple cores, with a cache for unchanged files."""
+"""Loads a site's files on multiple cores, with a cache for unchanged files."""
 
 import ctypes
 import gc
@@ -66,7 +66,7 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000
 def pause_collector() -> Iterator[None]:
     """Context manager that disables garbage collection while files are loaded.
 
-    Each collection would stop all threads for up to a second.
+    Otherwise, each collection would stop all threads for up to a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -87,7 +87,7 @@ def give_back() -> None:
 def return_large_blocks() -> None:
     """Make the C library return large blocks of freed memory to the operating system.
 
-    Otherwise, a server needs twice as much memory under load.
+    Without this, a server needs twice as much memory under load.
     """
     with suppress(AttributeError, OSError):  # only in glibc
         library = ctypes.CDLL(None)
@@ -154,9 +154,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager that lists all files, in a forked process if `apart` is set.
+    """Context manager that yields a function, which returns a listing of all files.
 
-    Yields a function that returns the listing.
+    If `apart` is set, a forked process starts listing the files right away.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -211,7 +211,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the entries in `kept` that are still valid, and the `paths` that must be read."""
+    """Return the entries in `kept` that are still valid, and those of the `paths` that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -264,9 +264,9 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read files on multiple cores if there are many, and return their entries by path.
+    """Read files, using multiple cores if there are many, and return their entries by path.
 
-    Safe in a process with other threads.
+    This is safe in a process that has other threads.
     """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)

@@ -14,14 +14,14 @@ from server.site.writing.preparing import Prepare, Request, Result
 
 
 class ReadOnlySiteError(BifolioError):
-    """Error for a write to a site that was opened read-only, which is a bug."""
+    """Raised when something tries to write to a site that was opened read-only, which is a bug."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
 
 
 class Arbiter(Protocol):
-    """Interface to the arbiter, which applies writes only after the git remote has accepted them."""
+    """Interface to the arbiter, which makes writes only after the git remote has accepted them."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -41,7 +41,7 @@ class Arbiter(Protocol):
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of a commit. See the function `agreeing`."""
+        """Context manager around the checkout of a commit. See the module's function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,12 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize the roles and known problems for the workers that will replace this one."""
+    """Serialize this worker's roles and known problems, as a note for the workers that will replace it."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return the change since an old worker's note, and whether the roles are still the same."""
+    """Return what has changed since an old worker wrote its note, and whether the roles are the same."""
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):

@@ -1,4 +1,4 @@
-"""Record of changes to a site, including the data from the changed files."""
+"""Records of changes to a site, including the data from the changed files."""
 
 import pickle
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 class Record:
     """Changes since the previous record. `entries` maps paths to new entries, or to None for deleted files.
 
-    - `whole`: contains the entire site, so files that are not in the record do not exist
+    - `whole`: set if the record contains the entire site, so that files missing from it do not exist
     - `unsettled`: files that might change again without their signatures changing
     - `folders`: problems with folders and symbolic links
     - `links`: target of each symbolic link, by path

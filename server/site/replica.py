@@ -1,4 +1,4 @@
-"""State of a site in one process, updated by applying records from the change log in order."""
+"""A site's state in one process, updated by applying records from the change log in order."""
 
 import threading
 import time
@@ -32,10 +32,10 @@ RELEASE_DELAY_S = 2.0  # after this time, no request still uses the old state
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Settings, schema and documents that a request reads.
+    """The settings, schema and documents that a request reads.
 
     `shown_at` is when this state was first served, in seconds since 1970. `commit` is the checked-out commit,
-    or "". `changed` is set if files differ from that commit.
+    or "". `changed` is set if any files differ from that commit.
     """
 
     settings: Settings
@@ -52,7 +52,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change: the files to write, the result, and the processor time, including git commands."""
+    """A prepared change: the files to write, the result, and the time spent.
+
+    `cpu_s` is the CPU time used, plus the time spent in git commands.
+    """
 
     state: State
     changeset: Changeset
@@ -65,7 +68,7 @@ class Overtaken(Exception):
 
 
 class Replica:
-    """A site's contents and state in one process. Multiple processes can share a change log."""
+    """A site's contents and state in one process. Multiple processes can share one change log."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -91,9 +94,9 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append all contents to the change log, for workers that will replace the current workers.
+        """Append all contents to the change log, for the workers that will replace the current ones.
 
-        The caller must hold the write lock. Returns the change since the current workers' note.
+        The caller must hold the write lock. Returns the change since the current workers wrote their note.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -126,7 +129,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether this process will soon be replaced, and can ignore new records."""
+        """Whether this process will soon be replaced, so that it can ignore new records."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
@@ -148,7 +151,7 @@ class Replica:
             self._position = position  # set last, because other threads check it without the lock
 
     def skip(self) -> None:
-        """Skip all new records, because one can't be applied.
+        """Skip all new records because one of them can't be applied.
 
         Their changes must already be in the contents. The caller must hold the write lock.
         """

@@ -1,6 +1,6 @@
-"""Rescan of a site's files, which returns all changes since the last rescan as one record.
+"""Rescans a site's files, and returns all changes since the last rescan as one record.
 
-All functions require the write lock, except `seems_changed`, `read_new_configuration` and `read_anew`.
+The caller must hold the write lock, except for `seems_changed`, `read_new_configuration` and `read_anew`.
 """
 
 import logging
@@ -54,7 +54,7 @@ EMPTY_TIMEOUT_S = 0.1  # after this time, a file that is still empty is accepted
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether files at `hints` (by default, any files) have probably changed. Needs no lock."""
+    """Return whether files at `hints` (by default, any files) seem to have changed. Needs no lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -65,22 +65,22 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 
 class SchemaPending(Exception):
-    """Raised if schemas and other files have changed together.
+    """Raised if schemas have changed together with other files.
 
-    All files must first be read with the new schemas.
+    The caller must first read all files with the new schemas.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents read with a new schema that is not in use yet. `packed` holds the serialized entries."""
+    """Contents read with a new schema that is not in use yet. `packed` contains the serialized entries."""
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the new configuration if all files must be read again because of it, otherwise None."""
+    """Return the new configuration if it requires all files to be read again, otherwise None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
@@ -107,8 +107,8 @@ def rescan_all(
 ) -> Record | None:
     """Return a record of the changed files, or None if nothing has changed.
 
-    Only the files at `hints` are checked if that is enough. A new schema takes effect only if `anew` contains
-    the files read with it. Raises SchemaPending if other files have changed together with schemas.
+    If possible, only the files at `hints` are checked. A new schema takes effect only if `anew` contains the
+    files read with it. Raises SchemaPending if other files have changed together with schemas.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -148,7 +148,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read the given files again, even if they seem unchanged. Return a record of the differences."""
+    """Read the given files again, even if they seem unchanged, and return a record of the differences."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -238,7 +238,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (or None), the files to read again later, and all other files.
+    """Return the new configuration (or None), the configuration files to read again later, and all others.
 
     If a file is invalid, the last valid configuration stays in use.
     """
@@ -378,7 +378,7 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return an entry with a new signature if only the ctime of its file has changed, otherwise None."""
+    """Return an entry with its new signature if only the ctime of its file has changed, otherwise None."""
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None
     signature = signature_of(store.root / entry.path)

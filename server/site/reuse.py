@@ -34,7 +34,7 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return the rule that decides which cached entries are valid under `configuration`.
+    """Return a rule that says which cached entries are valid under `configuration`.
 
     `then` is the stamp that was stored with the entries.
     """
@@ -77,7 +77,7 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of added attributes by row position, or None if files must be read again."""
+    """Return the values of the added attributes, by row position, or None if files must be read again."""
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:

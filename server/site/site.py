@@ -84,7 +84,7 @@ _SCHEMA_MESSAGE = "All documents are being read under a new schema, together wit
 
 
 class Site:
-    """Main object of a site: contains its current state and makes all changes to its files.
+    """The main object for a site, which holds its current state and makes all changes to its files.
 
     Call `load` first, and `refresh` whenever files have changed. Each request calls `current` once, and uses
     the returned state until it ends.
@@ -117,7 +117,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Number that increases whenever a record is applied, even if no document changes."""
+        """A number that increases whenever a record is applied, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -145,11 +145,10 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read all files of the site on up to `cores` cores. Raises SetupError if the configuration is
-        invalid.
+        """Read all of the site's files, on up to `cores` cores.
 
         `nice` lowers the priority of the processes that read files. Other processes can write to the site
-        while it is loading.
+        while it is loading. Raises SetupError if the configuration is invalid.
         """
         with suppress(OSError):
             state_folder(self.root)  # in a writable site, the write lock is in this folder
@@ -178,7 +177,7 @@ class Site:
     def refresh(self, hints: Collection[str] | None = None) -> Change:
         """Apply all changes to the files at `hints` (by default, all files), and return them.
 
-        After a schema change in a large site, request new workers instead.
+        If a schema has changed in a large site, request new workers instead.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -205,7 +204,10 @@ class Site:
                 self._wait_for_schema(deadline)
 
     def _wait_for_schema(self, deadline: float) -> None:
-        """Refresh a small site, or pause briefly for new workers. Raises BusyError after the deadline."""
+        """Refresh the site if it is small; otherwise, wait briefly for new workers.
+
+        Raises BusyError after the deadline.
+        """
         if len(self._contents.entries) < MAX_LOCAL_FILES:
             self.refresh()
         elif time.monotonic() > deadline:
@@ -426,7 +428,7 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants are missing."""
+        """Return the paths of images that lack resized variants."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
@@ -443,8 +445,8 @@ class Site:
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
         """Set the functions to call for each record and each commit.
 
-        Call this after loading and before workers are forked. `committed` gets the write's name in the commit
-        queue and the commit id.
+        Call this after loading and before workers are forked. `committed` receives the write's name in the
+        commit queue and the commit id.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -462,12 +464,12 @@ class Site:
         self._replica.share(log)
 
     def follow_predecessor(self, is_running: Callable[[], bool]) -> None:
-        """Watch for writes by the server that this one replaces, until `is_running` returns False."""
+        """Keep checking for writes by the server that this one replaces, until `is_running` returns False."""
         self._is_predecessor_running = is_running
 
     @property
     def has_unread_writes(self) -> bool:
-        """Whether the server that this one replaces has made writes that need a `refresh`."""
+        """Whether the server that this one replaces has made writes that `refresh` has not applied yet."""
         if self._is_predecessor_running is None:
             return False
         is_running = self._is_predecessor_running()
@@ -503,7 +505,7 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan all files after an unreadable record. The caller must hold the write lock."""
+        """Rescan all files because a record can't be read. The caller must hold the write lock."""
         with suppress(OSError):  # a killed process may have left an interrupted write
             self._journal.recover()
         contents = self._contents
@@ -529,7 +531,7 @@ class Site:
     def succeed(self, log: ChangeLog) -> Change:
         """Refresh the site, and append its contents to the change log for the next generation of workers.
 
-        Return the change since the old workers' note.
+        Return the change since the old workers wrote their note.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -541,7 +543,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Request new workers if this is a large site, and return whether they were requested."""
+        """Request new workers if the site is large, and return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if request_reload is None or not self._replica.is_shared or not large:
             return False

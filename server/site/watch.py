@@ -139,7 +139,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch the folders until the list of folders might have changed."""
+        """Watch the folders until the list of folders to watch might have changed."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun, unread = False, self.site.folder_problems
@@ -214,7 +214,7 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch one by one, or an empty set if recursive watching works.
+    """Return the folders to watch one by one, or an empty set if they can be watched recursively.
 
     watchfiles can't watch a folder recursively if it contains a name that is not UTF-8.
     """

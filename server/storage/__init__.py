@@ -1,3 +1,1 @@
-"""File storage: reads and parses files, and writes them atomically. Subpackages handle git, images and
-buckets.
-"""
+"""File storage: reads, parses and atomically writes files. Subpackages handle git, images and buckets."""

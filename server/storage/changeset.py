@@ -1,4 +1,4 @@
-"""Changeset: file changes that are collected first and written together later."""
+"""Changesets: file changes that are collected first, then written together."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """Interface to the files on which a change is based: a working tree or a commit."""
+    """Interface to the files that a changeset is based on, in a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
         """Return a file's signature, or None if it is missing. Raises OSError."""
@@ -23,7 +23,7 @@ class Files(Protocol):
         """Return a file's content and signature. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Return True if one of the parents of `path` is a file, not a folder."""
+        """Return True if a parent of `path` is a file rather than a folder."""
 
     def listed(self, folders: Iterable[str]) -> Iterable[str]:
         """Return all files in the given folders and their subfolders."""
@@ -54,9 +54,9 @@ class WorkingTree:
 
 
 class Changeset:
-    """Collected changes to files.
+    """File changes to be written together.
 
-    They are rejected if a file that they change or rely on has been modified after it was read.
+    The changeset is rejected if any file that it changes or relies on has been modified since it was read.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
@@ -70,7 +70,7 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's new text, or its current text if it has no new text.
+        """Return a file's new text, or its current text if the changeset does not change it.
 
         Raises ConflictError if the file is missing or not UTF-8, and StorageError if it can't be read.
         """
@@ -97,16 +97,16 @@ class Changeset:
         return set(self._files.listed(folders))
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature when it was first accessed, or None if it was missing."""
+        """Return the signature that a file had when it was first accessed, or None if it did not exist."""
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Reject the changeset if this file is modified before the changeset is written."""
+        """Require that a file is still unmodified when the changeset is written."""
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return writes that only check that the files passed to `rely_on` are unchanged."""
+        """Return writes that change nothing, but check that the files passed to `rely_on` are unchanged."""
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -116,7 +116,9 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file's new content to that of `source`, which must exist until the changeset is written."""
+        """Use the content of `source` as a file's new content. `source` must exist until the changeset is
+        written.
+        """
         self._signature(path)
         self._sources[path] = source
 
@@ -136,7 +138,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes from an earlier changeset, with the file signatures that it expected."""
+        """Add the writes from an earlier changeset, including the file signatures that it expected."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -161,8 +163,9 @@ class Changeset:
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raises PayloadTooLargeError if a new text is too large, and ConflictError if a parent folder is a
-        file.
+        """Raise PayloadTooLargeError if a new text is too large.
+
+        Raises ConflictError if a parent of a new file is a file rather than a folder.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)

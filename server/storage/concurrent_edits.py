@@ -24,7 +24,7 @@ _MAX_OPEN_FILES = 64
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """New file in the journal folder, ready to replace the file at `target`."""
+    """A new file in the journal folder, ready to replace the file at `target`."""
 
     write: Write
     target: Path
@@ -33,7 +33,7 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raises ConflictError if the file at `target` has changed, and OSError if it is read-only."""
+        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
@@ -46,7 +46,7 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A file that has been replaced, with its old version."""
+    """A replaced file and its old version."""
 
     step: StagedFile
     former: Reader | None  # the old file, if it is kept open for a rollback
@@ -91,7 +91,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raises ConflictError if another program edited the old file while it was being replaced."""
+    """Raise ConflictError if another program edited the old file while it was being replaced."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -100,7 +100,7 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Apply `step`. Return True if `aside` is now the old file itself, not a copy."""
+    """Apply `step`. Return True if `step.aside` is now the old file itself, not a copy."""
     with naming(step.target):
         if step.after is None:
             return move_aside(step.target, folder, step.aside)
@@ -112,7 +112,7 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: make an OSError name the target file, not the temporary file."""
+    """Context manager that makes an OSError name the target file instead of the temporary file."""
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers need the original exception.
@@ -182,7 +182,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode, or that of a symbolic link itself if `follow` is unset.
+    """Return a file's mode. If `follow` is False and the file is a symbolic link, return the link's own mode.
 
     Raises OSError, and ConflictError if the file was removed.
     """

@@ -1,4 +1,4 @@
-"""Functions that create the text of document files, and change values in it while preserving the rest."""
+"""Functions that create the text of document files, or change values in it and preserve the rest."""
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
     """Return the text of a new document file with the attribute values in `trees`.
 
-    `body` is the attribute stored below the front matter, and `matter` the format of the front matter.
+    `body` is the attribute stored below the front matter, and `matter` is the front matter's format.
 
     Raises ConflictError if the file format can't represent a value.
     """
@@ -74,7 +74,7 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with the attribute values in `changes`. The value REMOVE removes an attribute.
+    """Return a file's text, updated with the attribute values in `changes`. REMOVE removes an attribute.
 
     `body` is the attribute stored below the front matter.
 

@@ -14,7 +14,7 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Link or copy `source` to `temporary`, and set its mode. Return its path."""
+    """Create `temporary` as a hard link to `source` or a copy of it, and set its mode. Return its path."""
     back_up(source, temporary)  # `source` is kept, because the change may be retried after a rollback.
     os.chmod(temporary, mode)
     if synced:
@@ -43,7 +43,7 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode for new files. `path` is the path for a temporary test file."""
+    """Return the default mode for new files, determined by briefly creating a file at `path`."""
     # A process can read its umask only by changing it, which would affect its other threads.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:

@@ -26,7 +26,8 @@ _AT_FDCWD = -100
 def exchange(aside: Path, target: Path, folder: int) -> bool:
     """Swap two files. `folder` is the open parent folder of `target`.
 
-    Return False if the swap was not atomic; then `aside` can be a copy of the old file. Raises OSError.
+    Return False if the swap was not atomic, in which case `aside` can be a copy of the old file. Raises
+    OSError.
     """
     # The target is the first argument, so programs that watch its folder see a deletion, then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
@@ -42,7 +43,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 def put_new(aside: Path, target: Path, folder: int) -> None:
     """Move `aside` to `target` in the open folder `folder`.
 
-    Raises FileExistsError if a file already exists there.
+    Raises FileExistsError if `target` already exists.
     """
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
@@ -72,7 +73,7 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """File opened for reading. On Linux, a kernel lease detects programs that write to it."""
+    """A file opened for reading. On Linux, a kernel lease detects programs that write to it."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.file = file

@@ -1,5 +1,6 @@
-"""Exclusive lock on a file or folder, between threads and processes. The kernel releases it if a process
-dies.
+"""Exclusive lock on a file or folder, across threads and processes.
+
+The kernel releases it if a process dies.
 """
 
 import fcntl
@@ -49,7 +50,7 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file descriptor without releasing the lock in processes that inherited it."""
+        """Close the file descriptor. Processes that inherited the descriptor keep the lock."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -57,7 +58,9 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: try for up to `wait_s` seconds to acquire the lock, and yield True on success."""
+        """Context manager that tries for up to `wait_s` seconds to acquire the lock, and yields True on
+        success.
+        """
         try:
             yield self.acquire(wait_s)
         finally:

@@ -75,12 +75,12 @@ def size_signature(size: int, mtime: int = 0) -> Signature:
 
 
 def last_change(signature: Signature) -> int:
-    """Return when a file last changed, in nanoseconds since 1970."""
+    """Return the time of a file's last change, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Return True if one of the parents of `path` is a file, not a folder."""
+    """Return True if a parent of `path` is a file rather than a folder."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -116,7 +116,10 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file or of a symbolic link itself, or None if it is missing. Raises OSError."""
+    """Return the mark of a file, or None if it is missing. For a symbolic link, this is the link's own mark.
+
+    Raises OSError.
+    """
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -124,7 +127,7 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Return True for names that are ignored, such as those of hidden files and editors' backup files."""
+    """Return True if files with this name are ignored, such as hidden files and editor backups."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -230,7 +233,10 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return `paths`, and all other paths to the same files. `links` maps symbolic links to their targets."""
+    """Return `paths`, plus all other paths that lead to the same files.
+
+    `links` maps symbolic links to their targets.
+    """
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -244,9 +250,9 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Return True if all files must be listed again, because these paths can't be checked on their own.
+    """Return True if all files must be listed again because these paths can't be checked individually.
 
-    This is the case for special files, symbolic links, and paths with problems from the last walk.
+    This is the case for special files, symbolic links, and paths that had problems in the last walk.
     """
     odd = [problem.path for problem in problems]
     return any(

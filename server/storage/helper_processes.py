@@ -32,7 +32,7 @@ os.register_at_fork(after_in_child=_forget_inherited)
 def start_helper(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
     """Start a helper process. `options` are passed to `subprocess.Popen`.
 
-    Call `forget_helper` after it has ended. Raises OSError, including when this process is exiting.
+    Call `forget_helper` after the process has ended. Raises OSError, including when this process is exiting.
     """
     with _helpers.lock:
         require_running()
@@ -48,7 +48,7 @@ def forget_helper(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    """Context manager: start a helper process, and kill it at the end of the block. Raises OSError."""
+    """Context manager that starts a helper process, and kills it at the end of the block. Raises OSError."""
     process = start_helper(command, **options)
     try:
         with process:  # closes its pipes
@@ -61,7 +61,7 @@ def helper(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[
 
 
 def require_running() -> None:
-    """Raises OSError if this process is exiting."""
+    """Raise OSError if this process is exiting."""
     if _helpers.is_ending:
         raise OSError(errno.ECANCELED, "the server is stopping")
 

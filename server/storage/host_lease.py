@@ -59,10 +59,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: hold the lease if `is_wanted` is set, and yield `renew`, which must be called
-        regularly.
+        """Context manager that holds the lease if `is_wanted` is set.
 
-        Raises SetupError if another machine holds the lease.
+        Yields `renew`, which must be called regularly. Raises SetupError if another machine holds the lease.
         """
         if is_wanted:
             self.take()

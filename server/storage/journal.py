@@ -49,7 +49,7 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Context manager: hold the site's write lock.
+        """Context manager that holds the site's write lock.
 
         Raises BusyError after a timeout, and StorageError if the lock can't be used.
         """
@@ -82,11 +82,11 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete old versions of replaced files, if it is time to do so."""
+        """Delete the old versions of replaced files, if a cleanup is due."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raises ConflictError if a path contains a symbolic link that is not allowed."""
+        """Raise ConflictError if a path contains a symbolic link that is not allowed."""
         for write in writes:
             self._target(write)
 

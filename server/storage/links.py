@@ -26,7 +26,7 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
     """Return a problem if a path contains a symbolic link that is not allowed, otherwise None.
 
-    `path` is absolute. `shown` is relative to the site's folder, `top`.
+    `path` is absolute. `shown` is the same path relative to `top`, which is the site's folder.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -53,7 +53,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Return True if a path could contain a symbolic link. `plain` is a cache by folder."""
+    """Return True if a path could contain a symbolic link. `plain` caches the results for folders."""
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -87,8 +87,9 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Return a real path relative to the folder `top`, or None if it is outside. Return "" for `top`
-    itself.
+    """Convert a real path to a path relative to the folder `top`, or "" for `top` itself.
+
+    Return None if the path is outside `top`.
     """
     if real == top:
         return ""
@@ -154,7 +155,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager: open a folder, and yield its descriptor.
+    """Context manager that opens a folder, and yields its descriptor.
 
     Raises OSError, including for paths that contain a symbolic link.
     """

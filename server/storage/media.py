@@ -106,7 +106,7 @@ def read_media(
 ) -> Document:
     """Return the document for a media file.
 
-    `size` is in bytes. `stored` is set for a file in a bucket.
+    `size` is in bytes. `stored` is set if the file is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))

@@ -39,7 +39,7 @@ Stamp = tuple[bytes, dict[str, Form]]
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Rule for which cached entries are still valid under the current schema."""
+    """Rule that decides which cached entries are still valid under the current schema."""
 
     added: Mapping[str, Mapping[int, Any]]  # values of new attributes, by uid and position in the row
     # Function that returns the uid of a path's content type. Not set if the schema has not changed.
@@ -60,7 +60,7 @@ class CachedEntry:
     def settled(self) -> bool:
         """True if an unchanged signature proves that the file is unchanged.
 
-        False if the file was read just after a change.
+        False if the file was read so soon after a change that its signature might not reveal another change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
@@ -160,7 +160,7 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Parse cache of one site. If a path has several entries, the last one counts.
+    """Parse cache of one site. If a path has several entries, the last one wins.
 
     `usable` decides which entries with an older stamp are still valid.
     """

@@ -70,7 +70,7 @@ def read_data(
 ) -> Tree:
     """Parse JSON, TOML or YAML, depending on the file's extension. Raises SyntaxProblem.
 
-    Except for JSON, positions and duplicate keys are added to `positions` and `repeats`.
+    For TOML and YAML, positions and duplicate keys are added to `positions` and `repeats`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -132,7 +132,7 @@ def refuse_empty(text: str) -> None:
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a file with this text could not be read again."""
+    """Raise PayloadTooLargeError if a file with this text would be too large to read again."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so short text can't exceed MAX_NODES.
         return
     try:
@@ -164,7 +164,7 @@ def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
 
 
 def parsed_text(path: str, text: str) -> tuple[dict[str, Tree], Positions]:
-    """Raises SyntaxProblem if the text can't be parsed."""
+    """Return the values in the text of a document file, and their positions. Raises SyntaxProblem."""
     positions: Positions = {}
     tree = parse(path, text, None, positions)
     return tree, positions_of(path, text) if path.endswith(".json") else positions

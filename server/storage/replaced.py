@@ -26,7 +26,7 @@ _RESTORED_SUFFIX = ".restored"  # suffix of the record of a copy of an edit
 
 
 class ReplacedFiles:
-    """Recently replaced files of one site. `journal` is its folder .bifolio/journal/."""
+    """Recently replaced files of one site. `journal` is the site's .bifolio/journal/ folder."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -125,7 +125,7 @@ class ReplacedFiles:
 def put_aside(state: Path, file: Path, path: str) -> Path:
     """Move a file to an unused path in .bifolio/unsaved/, and return that path.
 
-    `state` is the folder .bifolio/. `path` is relative to the site. Raises OSError.
+    `state` is the .bifolio/ folder. `path` is relative to the site. Raises OSError.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)

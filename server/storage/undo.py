@@ -36,7 +36,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """Permission that both a write and its undo require, such as the permission to update articles."""
+    """A permission that both a write and its undo require, such as the permission to update articles."""
 
     uid: str
     verb: str
@@ -59,7 +59,8 @@ def digest(text: str | None) -> str:
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
     """Return the old contents of the files that `writes` will change.
 
-    Return () if an undo could not restore all of them, for example large files. Raises OSError.
+    Return () if an undo could not restore all of them, for example because a file is too large. Raises
+    OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -189,9 +190,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: after the block, store the old contents of the changed files for undo.
+        """Context manager that stores the old contents of the files that the block changes, for undo.
 
-        If storing fails, the write is kept, but can't be undone.
+        If storing them fails, the write still succeeds, but can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

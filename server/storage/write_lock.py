@@ -1,5 +1,5 @@
-"""A site's write lock between threads and processes. The lock file contains a write counter, by which
-processes notice each other's writes.
+"""Lock that lets only one thread or process write to a site at a time. The lock file contains a write
+counter, which lets processes notice each other's writes.
 """
 
 import os
@@ -24,7 +24,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the write lock.
+        """Context manager that holds the write lock.
 
         Raises BusyError after `seconds`, and OSError if the lock can't be used.
         """
@@ -56,7 +56,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Requires the write lock."""
+        """Set the write counter. Requires the write lock."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)

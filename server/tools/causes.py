@@ -25,7 +25,7 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule and content type, whose messages differ only in values and numbers."""
+    """Problems that share a rule and content type, and whose messages differ only in values and numbers."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None

@@ -1,4 +1,4 @@
-"""Renaming of the state folder from `.quire/` to `.bifolio/`.
+"""Renames the state folder from `.quire/` to `.bifolio/`.
 
 The former name occurs only in this module and its test.
 """

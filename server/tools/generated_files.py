@@ -1,7 +1,7 @@
 """Functions that read, write and check generated files.
 
-The user's folder can be a symbolic link, but links below it are not followed, because a cloned site can
-contain links to files outside the site.
+The folder that the user names can be a symbolic link, but links below it are not followed, because a
+cloned site can contain links to files outside the site.
 """
 
 import errno
@@ -31,7 +31,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def refuse_old(path: Path, made: bytes, command: str) -> None:
-    """Raise SetupError unless a generated file contains `made`.
+    """Raise SetupError unless a generated file's content is exactly `made`.
 
     `command` is the command that generates the file.
     """
@@ -87,7 +87,7 @@ def refuse_link(top: Path, path: str) -> None:
 def _opened_parent(top: Path, path: str) -> Iterator[int]:
     """Context manager that creates and opens a file's folder, without following links below `top`.
 
-    Raises SetupError, also for each OSError in the context.
+    Raises SetupError, and also converts any OSError raised within the context to a SetupError.
     """
     folder = None
     try:
@@ -119,7 +119,7 @@ def _mode(folder: int, name: str) -> int | None:
 
 
 def _write_new(folder: int, name: str, data: bytes, first: int, mode: int | None = None) -> None:
-    """Write a new file with the mode `first`, and then set `mode` if it is given."""
+    """Write a new file, created with the mode `first` and then changed to `mode` if that is given."""
     with open(os.open(name, _NEW_FILE_FLAGS, first, dir_fd=folder), "wb") as file:
         file.write(data)
         if mode is not None:

@@ -150,9 +150,9 @@ def _any_case(word: str) -> str:
 
 
 def literals(text: str, format_: Format = "yaml") -> list[Any]:
-    """Return all values that different parsers could read from a text.
+    """Return every value that a parser could read from the given text.
 
-    The list includes None if one of the values can't be represented in JSON.
+    The list includes None if JSON can't represent one of these values.
     """
     if text.lower() in ("true", "false"):
         words = {"".join(letters) for letters in product(*((c.lower(), c.upper()) for c in text))}
@@ -216,7 +216,7 @@ def relation_schema(
 ) -> JsonSchema:
     """Return the JSON Schema for a relation or media attribute in a file.
 
-    `uids` contains the content types that targets can have.
+    `uids` contains the content types that targets can belong to.
     """
     if attribute.derived:
         return {"enum": [None, ""]}

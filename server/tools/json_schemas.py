@@ -118,7 +118,7 @@ class _Writer:
         return found
 
     def members(self, type_: Type) -> JsonSchema:
-        """Return the part of a JSON Schema that describes the keys of a document."""
+        """Return the part of a JSON Schema that describes a document's keys."""
         properties = dict(self._attributes(type_))
         if type_.draft_key and type_.draft_key.name not in properties:
             properties[type_.draft_key.name] = _draft_key_schema(type_.draft_key)

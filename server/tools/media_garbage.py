@@ -1,4 +1,4 @@
-"""Deletion of objects in the media bucket to which no file or commit refers."""
+"""Deletes objects in the media bucket that no file or commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +31,9 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Result of a search for unreferenced objects in the bucket.
+    """The result of a search for unreferenced objects in the bucket.
 
-    - `objects`: the number of all objects.
+    - `objects`: the total number of objects.
     - `named`: the number of referenced objects.
     - `young`: the number of unreferenced objects that are still too new to be deleted.
     - `unnamed`: the unreferenced objects that can be deleted.
@@ -50,7 +50,7 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects that Bifolio did not name are ignored.
+    """Find the unreferenced objects in a bucket. Objects not named by Bifolio are ignored.
 
     Raises RemoteError, and SetupError if the git history is incomplete or no object is referenced.
     """
@@ -69,7 +69,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete unreferenced objects that have not been uploaded again. Return the number of deleted objects."""
+    """Delete unreferenced objects, unless they were uploaded again. Return the number of deleted objects."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))

@@ -1,4 +1,4 @@
-"""Shared parts of the subcommands: the option `--site`, errors, progress bars and styled output."""
+"""Shared parts of the subcommands: the `--site` option, errors, progress bars and styled output."""
 
 import os
 import shutil
@@ -66,10 +66,10 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager that converts the error of a rejected write to a SetupError.
+    """Context manager that converts a rejected write's error to a SetupError.
 
-    `otherwise` describes the site after a rejected write. It is omitted if the write might have been
-    accepted.
+    `otherwise` tells the user what a rejected write did to the site. The message omits it if the write might
+    have been accepted.
     """
     try:
         yield
@@ -162,7 +162,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve the site at a past commit, or do nothing if `commit` is "". Raises SetupError."""
+    """Serve the site as it was at a commit, or do nothing if `commit` is "". Raises SetupError."""
     try:
         if commit:
             past.hold(commit)

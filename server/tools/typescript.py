@@ -239,7 +239,7 @@ def typescript_names(schema: Schema) -> Mapping[str, str]:
 
 
 def type_order(schema: Schema) -> list[Type]:
-    """Return all types in the order in which they are declared."""
+    """Return all types in the order in which the generated file declares them."""
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
     return [*schema.content_types, *components, *(schema.types[uid] for uid in BUILT_IN)]
 

@@ -27,7 +27,7 @@ _TRAILING_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"?|(?P<comma>,)(?=\s*[\]}])', r
 
 
 def associations(schema: Schema, folder: str) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-    """Return the values of the settings `json.schemas` and `yaml.schemas`.
+    """Return the values of the `json.schemas` and `yaml.schemas` settings.
 
     `folder` is the folder that contains the JSON Schemas.
     """

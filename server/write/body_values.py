@@ -44,7 +44,7 @@ def _hash_default(text: str) -> str:
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a value from a request body for a scalar attribute. Raises Unreadable if the value is invalid."""
+    """Parse a scalar attribute's value in a request body. Raises Unreadable if the value is invalid."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)

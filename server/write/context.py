@@ -76,7 +76,7 @@ class Context:
 
     - `recent`: yields earlier versions of a document in a locale, newest first.
     - `first`: the versions on which the first attempt was based.
-    - `touched`: documents that the written or deleted files contained before, by path.
+    - `touched`: for each written or deleted file, the document that it contained before.
     """
 
     snapshot: Snapshot
@@ -169,7 +169,7 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the new text of a document's file. Raises ConflictError if the file can't be parsed."""
+        """Return a document file's text after `changes`. Raises ConflictError if the file can't be parsed."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")

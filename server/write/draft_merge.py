@@ -19,7 +19,7 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """Versions of a document to change. `hidden_draft` is a draft that the author is not allowed to read."""
+    """The versions that a change affects. The author is not allowed to read `hidden_draft`."""
 
     published: Document | None
     draft: Document | None
@@ -76,7 +76,7 @@ def write_published(
     always: bool = False,
 ) -> None:
     """Publish new values. If there is a draft, its file replaces the published file.
-    Without a draft or changed values, the file is written only if `always` is set.
+    If there is no draft and no value has changed, the file is written only if `always` is set.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}

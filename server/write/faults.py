@@ -82,7 +82,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Attribute and value (`tree`) at a path in a request body. `order` is the sort key for schema order."""
+    """The attribute and value (`tree`) at a path in a request body. Sorting by `order` gives schema order."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -133,7 +133,7 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value in the form in which errors quote it. Long values are shortened."""
+    """Return a value as it is quoted in error messages. Long values are shortened."""
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):

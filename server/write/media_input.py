@@ -1,4 +1,4 @@
-"""Parsing of media attributes in request bodies.
+"""Parses media attributes in request bodies.
 
 A value is one file, a list of files, or an object with the keys `connect`, `disconnect` or `set`.
 """
@@ -35,7 +35,7 @@ class MediaInput:
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the upload paths of a media attribute after applying the sent value.
+        """Return a media attribute's upload paths after applying the value that the client sent.
         Raises ValidationError for unknown keys.
         """
         if isinstance(value, dict) and value and not _is_file(value):

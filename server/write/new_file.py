@@ -1,4 +1,4 @@
-"""Creation of the file for a new version of a document."""
+"""Creates the file for a new version of a document."""
 
 import re
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return an unused path for a new document. `otherwise` is the file name if the values contain none.
+    """Return an unused path for a new document. If the values do not supply a file name, use `otherwise`.
     Raises ConflictError if no unused path is found.
     """
     type_ = address.type

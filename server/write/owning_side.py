@@ -18,7 +18,7 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Writer for relations that are stored in other documents' files, in one locale.
+    """Writes relations that are stored in other documents' files, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
     - `blind`: whether the author is not allowed to read drafts.
@@ -58,7 +58,7 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation with the values that the related documents' drafts contain."""
+        """Publish a relation that is stored in the related documents' files, as their drafts define it."""
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())

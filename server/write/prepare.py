@@ -1,4 +1,4 @@
-"""Preparation of write requests: validation, and the resulting file contents.
+"""Prepares write requests: validates them and computes the resulting file contents.
 If the site changes before a write is saved, `Site.write` prepares the request again.
 """
 

@@ -21,7 +21,7 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
-    Raises ValidationError if the document is not published or, unless `blind` is set, if it has no draft.
+    Raises ValidationError if the document is not published, or if there is no draft and `blind` is not set.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]

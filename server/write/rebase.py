@@ -1,4 +1,4 @@
-"""Merging of a change with changes that were made after the client read the document."""
+"""Merges a change with changes that were made after the client read the document."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

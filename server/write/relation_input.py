@@ -1,4 +1,4 @@
-"""Parsing of relations in request bodies: `set`, `connect` and `disconnect`."""
+"""Parses relations in request bodies: `set`, `connect` and `disconnect`."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -78,8 +78,8 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored targets after a change to the derived side of a document's relation to itself.
-        `target` is the document's own entry, which the change can add or remove.
+        """Apply this change to a relation's derived side if the same document also stores the owning side.
+        Return the stored targets. Only `target`, the document itself, can be added or removed.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -202,8 +202,8 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation's value by the locale of the targets.
-    The locale is taken from a target's `locale` or numeric `id`, and is `default` otherwise.
+    """Split a relation's value by the locale of its targets.
+    A target's locale comes from its `locale` or numeric `id`. Otherwise, it is `default`.
     """
     uid = attribute.target or ""
 
@@ -243,7 +243,7 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the targets in the value of a morph relation.
+    """Yield the targets in a morph relation's value.
     In a to-many relation, a value that is not a list is yielded as None.
     """
     if value is True:

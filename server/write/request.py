@@ -15,7 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Document version that a request writes. `document_id` can be None for new documents and single
+    """The document version that a request writes. `document_id` can be None for new documents and single
     types.
     """
 

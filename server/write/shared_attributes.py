@@ -16,7 +16,8 @@ def share(
     guesses: Collection[str] = (),
 ) -> None:
     """Write the changed values that all locales share to the document's files for other locales.
-    For attributes in `guesses`, unchanged files are written too, so that authors can't confirm a guess.
+    If one of these attributes is in `guesses`, unchanged files are written too, so that authors can't find
+    out whether they guessed its value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

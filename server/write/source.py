@@ -1,4 +1,4 @@
-"""Reading and replacement of a document's source text, with masked passwords."""
+"""Reads and replaces a document's source text, with passwords masked."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Text of a file with masked passwords. `passwords` contains the original passwords in order."""
+    """A file's text with its passwords masked. `passwords` contains the original passwords in order."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ def mask_of(number: int) -> Plain:
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Return a file's text with masked passwords. Passwords in `earlier` keep the masks of the earlier text.
+    """Return a file's text with its passwords masked. Passwords in `earlier` keep their earlier masks.
     Raises ConflictError if the text can't be parsed and might contain a password.
     """
     if not has_passwords(schema, type_):
@@ -89,7 +89,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return whether documents of a content type, or their components, can contain passwords."""
+    """Return whether a content type's documents, or components in them, can contain passwords."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():

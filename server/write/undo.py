@@ -1,4 +1,4 @@
-"""Undo of a write: restores the write's files, unless the files have been changed again."""
+"""Undoes a write by restoring its files, unless they have been changed again since."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the old contents of a write's files. Return the paths, or () if nothing had to be restored.
+    """Restore the files that a write changed. Return their paths, or () if nothing had to be restored.
     Raises ForbiddenError, or ConflictError if the write conflicts with later writes.
     """
     kept = restoration.kept

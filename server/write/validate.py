@@ -1,4 +1,4 @@
-"""Validation of request bodies, which are parsed into changes.
+"""Validates request bodies and parses them into changes.
 In drafts, only the types and upper limits of values are checked.
 """
 

@@ -40,7 +40,7 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writer of one change to one document.
+    """Writes one change to one document.
 
     - `blind`: whether the author is not allowed to read drafts. If so, drafts are not published.
     - `reading`: what the author is allowed to read, or None for everything.
@@ -149,7 +149,7 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values `old` after applying `change`, without derived relations."""
+        """Apply `change` to the values `old`. Return the result without derived relations."""
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
             attribute, links = type_.attributes[name], change.links[name]

@@ -1,6 +1,6 @@
 """Rules for when a write sets createdAt, updatedAt and publishedAt.
 
-With the setting `timestamps: git`, a write updates only timestamps that the file already contains.
+With the `timestamps: git` setting, a write updates only timestamps that the file already contains.
 """
 
 from collections.abc import Mapping

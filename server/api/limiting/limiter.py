@@ -16,7 +16,7 @@ class Limiter:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Return whether the rate limit allows the request, and the rate limit headers."""
+        """Count a request. Return whether the rate limit allows it, and the rate limit headers to send."""
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

@@ -65,7 +65,7 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Store on a Redis or Valkey server. Sites that share the server need different prefixes."""
+    """Store on a Redis or Valkey server. Sites that share a server need different key prefixes."""
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}

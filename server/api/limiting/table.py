@@ -18,7 +18,7 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """Number of a client's requests that have not been sent to the store."""
+    """The number of a client's requests that have not yet been reported to the store."""
 
     id: bytes
     count: int
@@ -38,7 +38,7 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Return the client's count in its current window, and the end of the window as a Unix time."""
+        """Add to a client's count. Return its count in the current window, and when that ends (Unix time)."""
         places, now = self._places(client), time.time()
         with self._lock:
             slot = self._find(client, places)
@@ -66,7 +66,7 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Record the store's total, which includes `sent`. The client's window ends in `left_s` seconds."""
+        """Record the store's total for a client, including `sent`. The window ends in `left_s` seconds."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:

@@ -1,4 +1,4 @@
-"""The condition of a server: the status of each part, and how much work is pending."""
+"""A server's condition: the status of each part, and how much work is pending."""
 
 import time
 from collections import Counter
@@ -27,7 +27,7 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The status of each part of a server, and how much work is pending."""
+    """The status of each of a server's parts, and how much work is pending."""
 
     accounts: str
     commits: int  # writes that are waiting to be committed
@@ -60,7 +60,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the server's condition. Might have to wait for a database server."""
+    """Return the server's condition. This may mean waiting for a database server."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -112,7 +112,7 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the number of document versions as (type, locale, status, number)."""
+    """Count document versions by type, locale and status. Yields (type, locale, status, number)."""
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -123,7 +123,7 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """Count the problems in files and settings by severity, except broken relations."""
+    """Count the problems in files and settings by severity, not including broken relations."""
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)
     for entry in entries.values():

@@ -53,7 +53,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """Return the parameter `lag` in seconds, or None if it is missing. Raises ValidationError."""
+    """Return the `lag` parameter in seconds, or None if it is missing. Raises ValidationError."""
     given = parameters(request).get("lag")
     if given is None:
         return None

@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector of a server's metrics for Prometheus."""
+    """Prometheus collector for a server's metrics."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition

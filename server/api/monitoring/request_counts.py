@@ -1,6 +1,6 @@
 """Counts and durations of requests, in memory that all workers share.
 
-Each worker writes to its own slot. A replacement worker takes over the slot of its predecessor.
+Each worker writes to its own slot. A replacement worker takes over its predecessor's slot.
 """
 
 import mmap
@@ -42,7 +42,7 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Request durations of a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum."""
+    """A route's request durations: a histogram with the bounds BUCKET_BOUNDS_S, and their sum."""
 
     route: str
     counts: tuple[int, ...]
@@ -50,7 +50,7 @@ class Durations:
 
 
 class RequestCounts:
-    """Request counts and durations of all workers. Create before forking, and call `enter` in each worker."""
+    """All workers' request counts and durations. Create it before forking; each worker must call `enter`."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -81,7 +81,7 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield counts as (route, method, status, count). Status 0 stands for any status not in STATUSES."""
+        """Yield request counts as (route, method, status, count). Status 0 is any status not in STATUSES."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -117,7 +117,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process reports the size of its 
 
 
 class Observer:
-    """Counts a process's requests, and optionally logs them. `kept` returns the caches' size in bytes."""
+    """Counts a process's requests, and optionally logs them. `kept` returns the total cache size in bytes."""
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
         self._counts, self._kept, self._log = counts, kept, log
@@ -129,7 +129,7 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread handles the request. Return additional response headers."""
+        """Record that this thread is handling the request. Return headers to add to the response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
@@ -153,7 +153,7 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """Monitored parts of a server. Start `notices` in each process."""
+    """The parts of a server that are monitored. `notices` must be started in each process."""
 
     recorder: Recorder
     counts: RequestCounts = field(default_factory=RequestCounts)

@@ -1,4 +1,4 @@
-"""JSON log of the server, with one object per line (`bifolio serve --log json`)."""
+"""The server's JSON log, with one object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -103,7 +103,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """Writes the messages of `bifolio serve` as JSON. `quiet` has the same effect as in `Terminal`."""
+    """Writes messages from `bifolio serve` as JSON. `quiet` has the same effect as in `Terminal`."""
 
     quiet: bool = False
 

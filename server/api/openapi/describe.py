@@ -1,4 +1,4 @@
-"""OpenAPI descriptions for operations and error responses."""
+"""OpenAPI definitions of operations and error responses."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +26,7 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the OpenAPI description of an operation, or None if the operation is hidden from the caller."""
+    """Return the OpenAPI definition of an operation, or None if the operation is hidden from the caller."""
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
         return None
@@ -113,7 +113,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name (such as `Error404`) and the description of an error response for each status."""
+    """Yield the name (such as `Error404`) and definition of the error response for each status."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

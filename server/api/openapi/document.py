@@ -1,4 +1,4 @@
-"""OpenAPI document for one caller, with the operations that the caller is allowed to use."""
+"""The OpenAPI document for one caller, with the operations that the caller is allowed to use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the area's operations that the caller is allowed to use."""
+    """Add those of the area's operations that the caller is allowed to use."""
     for operation in area.operations:
         path, view = operation.described_path, audience.view
         if view:
@@ -110,7 +110,7 @@ def _used_components(
 
 
 def _references(value: Any) -> Iterable[tuple[str, str]]:
-    """Yield the section and name of each component that a value refers to."""
+    """Yield the section and name of each OpenAPI component that a value refers to."""
     stack = [value]
     while stack:
         item = stack.pop()

@@ -1,4 +1,4 @@
-"""OpenAPI descriptions of parameters in queries, paths and headers.
+"""OpenAPI definitions of query, path and header parameters.
 
 Nested filters can't be described exactly, because OpenAPI does not define `deepObject` for nested objects.
 """
@@ -41,7 +41,7 @@ def _list_parameter(
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the names and descriptions of parameters that are the same for all content types."""
+    """Yield the name and definition of each parameter that is the same for all content types."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -166,7 +166,7 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name, such as `Article.fields`, and description of each parameter for a content type."""
+    """Yield the name (such as `Article.fields`) and definition of each parameter for a content type."""
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -314,7 +314,7 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with values from `value_of`, or None if a required value is not valid."""
+    """Return a request body with values from `value_of`, or None if a required one is missing or invalid."""
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -327,7 +327,7 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return the value for a request body. A `uid` gets a suffix that makes it unique."""
+    """Return an attribute's value for a request body. A suffix is added to a `uid` to make it unique."""
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)
     bound = attribute.regex or attribute.min_length or attribute.type in ("email", "enumeration")

@@ -125,7 +125,7 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a request body: all targets, or only changes such as `connect`."""
+    """Return the schema for a relation in a request body: its targets, or changes such as `connect`."""
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)

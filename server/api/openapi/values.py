@@ -1,7 +1,7 @@
 """JSON Schemas for attribute values in responses, request bodies and filters.
 
-Only schemas for request bodies include options such as `maxLength`, because stored documents can violate
-these options.
+Only schemas for request bodies include options such as `maxLength`, because stored documents may violate
+them.
 """
 
 from collections.abc import Mapping

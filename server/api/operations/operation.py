@@ -39,7 +39,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """Content type as one caller sees it in the OpenAPI document. `name` is the name of its JSON Schema."""
+    """A content type as one caller sees it in the OpenAPI document. `name` is the name of its JSON Schema."""
 
     type: Type
     name: str
@@ -49,7 +49,7 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Caller for whom the OpenAPI document is generated, and the described content type, if any."""
+    """The caller that an OpenAPI document is generated for, and the content type being described, if any."""
 
     actor: Actor
     public: Actor
@@ -67,7 +67,7 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Dry runs reveal file paths, so they require `source.read`."""
+        """Return whether dry runs are allowed. They reveal file paths, so they require `source.read`."""
         return may_source(self.actor, "read", self.schema)
 
 
@@ -84,7 +84,7 @@ class Docs:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """HTTP method on a path: one row of the table of operations.
+    """An HTTP method on a path: one row in the table of operations.
 
     - `path`: in OpenAPI syntax; a variable can be followed by a colon and a converter (CONVERTERS)
     - `permission`: the permission that is always required; handlers can require others, too
@@ -93,7 +93,7 @@ class Operation:
       without permission, the maximum is SMALL_BODY_BYTES
     - `runs_inline`: whether `entrance` handles the operation, without Flask or a thread pool
     - `waits`: whether it might wait a long time for another process, so it runs in a separate thread pool
-    - `branch`, `dry_run`: whether it supports the query parameter `branch` or `dryRun`
+    - `branch`, `dry_run`: whether it supports the `branch` or `dryRun` query parameter
     - `slash`: whether the path can end with a slash
     - `always_fails`: whether it always returns an error with advice, and is not listed in `Allow`
     - `kind`: the kind of content type that it applies to, or "" for both kinds
@@ -130,17 +130,17 @@ class Operation:
 class Area:
     """Group of operations under common path prefixes. Unknown paths under these prefixes belong to it, too.
 
-    - `name`: for metrics
-    - `parts`: the path prefixes: the first segment, or `api/` and the second; a final hyphen matches any
-      continuation
-    - `takes_at`: whether reads support the parameter `at`, which selects a past commit
-    - `varies_by_commit`: whether responses depend on the served commit, and have the header `Bifolio-Commit`
+    - `name`: the area's name in metrics
+    - `parts`: the path prefixes, each of which is one segment, or `api/` and another segment; a final
+      hyphen matches any continuation
+    - `takes_at`: whether reads support the `at` parameter, which selects a past commit
+    - `varies_by_commit`: whether responses depend on the served commit, and have a `Bifolio-Commit` header
     - `uses_current_settings`: whether responses for past commits depend on current settings, so they are
       never immutable
     - `ignores_served_commit`: whether it always uses the current state of the repository, even if the server
       serves a past commit
     - `may_query_accounts`: whether even requests without credentials might wait for the accounts database
-    - `writes_site`: whether writes change files, so a server that serves a past commit rejects writes
+    - `writes_site`: whether writes change files, so a server that serves a past commit rejects them
     """
 
     name: str

@@ -64,7 +64,7 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the parameters `start` and `limit` for lists that are returned as plain JSON arrays."""
+    """Return the `start` and `limit` parameters for lists that are returned as plain JSON arrays."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
@@ -80,7 +80,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Describe a form in a request body. `fields` maps each required field to its minimum length."""
+    """Return a form's request body definition. `fields` maps each required field to its minimum length."""
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:
@@ -93,7 +93,7 @@ def _optional(**properties: Any) -> JsonSchema:
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Describe a user in a request body. If `whole` is set, required fields must be present."""
+    """Return a user's request body definition. If `whole` is set, required fields must be present."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}

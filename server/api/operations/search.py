@@ -1,4 +1,4 @@
-"""The operations `/search` (docs/search.md) and `/overview`, which cover all content types."""
+"""The `/search` (docs/search.md) and `/overview` operations, which cover all content types."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -90,7 +90,7 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the path's HTTP methods in the order of the `Allow` header, or () if the path is unknown."""
+    """Return a path's HTTP methods, in the order for the `Allow` header, or () if the path is unknown."""
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

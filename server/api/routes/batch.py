@@ -141,7 +141,7 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the content type and document id in a path. Raises ForbiddenError and ValidationError."""
+    """Return the content type and document id in a path. Raises ForbiddenError or ValidationError."""
     schema = caller.state.schema
     found = content_at(path, schema)
     if found is None:
@@ -179,7 +179,7 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for one result in a batch. `body` is null if the document is deleted or too large."""
+    """Return the JSON for one result in a batch. `body` is null for a deleted or oversized document."""
     try:
         shown = written.render()
     except (LimitError, NotFoundError):

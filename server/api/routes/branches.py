@@ -91,7 +91,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a request body into the new branch's name and starting point. Raises ValidationError."""
+    """Return the new branch's name and starting point from a request body. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -104,7 +104,7 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a request body into target branch ("" for the served branch), commit message and resolution."""
+    """Return the target branch ("" for the served one), commit message and resolution in a request body."""
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):

@@ -1,4 +1,4 @@
-"""Handlers for `/events`: the event log, cache tags of a URL, and the script that reloads pages."""
+"""Handlers for `/events`: the event log, a URL's cache tags, and the script that reloads pages."""
 
 import json
 import re
@@ -88,9 +88,9 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags of the response for `address`, a path with a query.
+    """Return the cache tags of the response at `address`, which is a path with an optional query string.
 
-    Raises ValidationError if `address` is not a string, and any error from reading the document.
+    Raises ValidationError if `address` is not a string. Errors from reading the document are passed on.
     """
     if not isinstance(address, str):
         raise ValidationError(

@@ -27,14 +27,14 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Signature header. Its value is a hexadecimal HMAC-SHA-256 of the body or, if `plain`, the secret."""
+    """A signature header. Its value is a hexadecimal HMAC-SHA-256 of the body or, if `plain`, the secret."""
 
     header: str
     prefix: str = ""
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Return whether a header's value is correct. The comparison takes constant time."""
+        """Return whether a header's value is correct, using a constant-time comparison."""
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
@@ -96,7 +96,7 @@ def _body() -> bytes:
 
 
 def _read(body: bytes) -> Any:
-    """Parse a body of JSON, or a form with JSON in the field `payload`. Raises ValidationError."""
+    """Parse a JSON body, or a form with JSON in its `payload` field. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:

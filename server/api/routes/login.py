@@ -92,7 +92,7 @@ def device_of(body: object) -> str:
 
 
 def refuse_unready(user: User, settings: Settings) -> None:
-    """Raise ApplicationError if the user is blocked or has not confirmed the email address."""
+    """Raise ApplicationError if the user is blocked or has not confirmed their email address."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
     if settings.auth.confirm_email and not user.confirmed:
@@ -150,7 +150,7 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a device name such as "Firefox on Linux", or None if the User-Agent header is unknown."""
+    """Return a device name such as "Firefox on Linux", or None if the User-Agent is not recognized."""
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

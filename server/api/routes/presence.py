@@ -98,9 +98,9 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a request body into content type, document id, locale and field.
+    """Return the content type, document id, locale and field in a request body.
 
-    Raises ValidationError and NotFoundError.
+    Raises ValidationError or NotFoundError.
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(

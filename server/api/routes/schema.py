@@ -64,7 +64,10 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was created and changed (the first commit's time if there is no file)."""
+    """Return when the settings file was created and last changed.
+
+    If there is no such file, the first commit's time is used.
+    """
     committed = site.git.committed
     try:
         changed = os.stat(site.root / FILE).st_mtime

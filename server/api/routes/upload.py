@@ -147,7 +147,7 @@ def _sweep(folder: Path) -> None:
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
     """Context manager that parses the form in the request, and saves its files in `folder`.
 
-    Yields the files and the fields. Files that are left in `folder` are deleted on exit. Raises StorageError.
+    Yields the files and the fields. Any files still in `folder` on exit are deleted. Raises StorageError.
     """
     with ExitStack() as stack:
 

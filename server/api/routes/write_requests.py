@@ -1,6 +1,7 @@
 """Helpers for write handlers: branches, dry runs, undo, commit messages and responses.
 
-Dry runs use a query parameter, because a server that ignores a `Prefer` header (RFC 7240) would write.
+Dry runs use a query parameter, because a server could ignore a `Prefer` header (RFC 7240) and perform the
+write.
 """
 
 from collections.abc import Sequence
@@ -33,9 +34,9 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """Switch the request to the branch in its parameter `branch`, if any.
+    """Switch the request to the branch in its `branch` parameter, if any.
 
-    Raises ForbiddenError and ValidationError.
+    Raises ForbiddenError or ValidationError.
     """
     environ = request.environ
     if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
@@ -53,7 +54,7 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Raise ValidationError if the parameter `dryRun` is misspelled, invalid or not supported."""
+    """Raise ValidationError if the `dryRun` parameter is misspelled, invalid or not supported."""
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
         return
@@ -118,7 +119,7 @@ def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add the undo id to a response's headers, if the write can be undone."""
+    """Add the undo id to the response's headers if the write can be undone."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

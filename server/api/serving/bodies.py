@@ -31,7 +31,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receives the bodies of a process's requests. `folder` creates the folder for large bodies."""
+    """Receives a process's request bodies. `folder` creates the folder for large ones."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self.folder = folder
@@ -41,8 +41,8 @@ class Receiver:
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
         """Receive a body of `length` bytes (None if chunked), and stop once it exceeds `most` bytes.
 
-        Raises ClientGone, BadRequestError, RequestTimeoutError, StorageError, and BusyError if all bodies
-        together exceed a limit.
+        Raises BusyError if all bodies together exceed a limit. Can also raise ClientGone, BadRequestError,
+        RequestTimeoutError or StorageError.
         """
         body = Body(self)
         if length is not None and length > most:
@@ -59,7 +59,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Raises BusyError if not enough space is left."""
+        """Reserve space for part of a body. Raises BusyError if not enough is left."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -69,7 +69,7 @@ class Receiver:
 
 
 class Body:
-    """Request body in memory or in a file. Until it is closed, it uses space that all bodies share."""
+    """Request body in memory or in a file. It takes up space that all bodies share until it is closed."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -78,7 +78,7 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Raises BusyError if the space is used up, and OSError if the disk can't be written to."""
+        """Append bytes. Raises BusyError if the space is used up, and OSError if writing to disk fails."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -109,7 +109,7 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body until it exceeds `most` bytes. Return an error if this fails."""
+    """Receive a body, stopping once it exceeds `most` bytes. If this fails, return the error."""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):

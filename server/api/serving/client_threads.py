@@ -39,7 +39,7 @@ class ClientThreads:
         self._pool.shutdown()
 
     def _begin(self) -> None:
-        """Start queued calls on free threads. The caller must hold the lock."""
+        """Start queued calls on idle threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

@@ -1,6 +1,6 @@
 """HTTP/1.1 on a single connection. Requests are parsed with httptools (llhttp).
 
-Pipelined requests are queued, and each waits until the client has read most of the previous response.
+Pipelined requests are queued. Each one waits until the client has read most of the previous response.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """Server of a connection. `heads` caches WSGI environs by the bytes of requests without a body."""
+    """The server that owns a connection. `heads` caches the WSGI environs of requests without a body."""
 
     # A request that is cached takes 40 µs instead of 50.
     heads: dict[bytes, Environ]
@@ -63,7 +63,7 @@ class Server(Protocol):
         """Start handling a request."""
 
     def postpone(self, connection: "Connection") -> None:
-        """Call the connection's `advance` in a later pass of the event loop."""
+        """Schedule a call of the connection's `advance` for a later pass of the event loop."""
 
 
 class _RefusedError(Exception):
@@ -71,7 +71,7 @@ class _RefusedError(Exception):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Client's connection to the server."""
+    """A client's connection to the server."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -210,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Return the number of written bytes that the client has not acknowledged."""
+        """Return the number of sent or queued bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
@@ -226,7 +226,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open and not self._transport.is_closing()
 
     def update_reading(self) -> None:
-        """Pause reading if too many bytes are waiting to be handled. Otherwise, resume reading."""
+        """Pause reading if too many bytes are waiting to be handled, otherwise resume it."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -252,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def idle_since(self) -> float | None:
-        """Return when the connection began to wait for the client, or None if it is not waiting."""
+        """Return when the connection began waiting for the client, or None if it is not waiting."""
         has_request = self._turn is not None or bool(self._waiting)
         is_waiting = self._receiving is not None or not has_request
         return self._since if is_waiting and not self._lingers else None
@@ -384,7 +384,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with a status, after the responses to earlier requests have been sent."""
+        """Reject invalid bytes with an HTTP status, once the responses to earlier requests have been sent."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -417,7 +417,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """Request whose head is complete, and the response to the request."""
+    """A request whose head has been received, and the response to it."""
 
     # Defaults that rarely change. Setting them in `__init__` would take 0.5 µs for each request.
     is_left = False  # whether the client has disconnected
@@ -463,7 +463,7 @@ class Exchange:
         self._wake()
 
     async def read(self) -> bytes:
-        """Return the next part of the body, or b"" at its end. Raises BadRequestError and ClientGone."""
+        """Return the next part of the body, or b"" at its end. Raises BadRequestError or ClientGone."""
         continues = self._expects and not self._received
         self._is_read = True
         if continues:
@@ -531,7 +531,7 @@ class Exchange:
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection, which tells the client that the response is incomplete."""
+        """Close the connection, so that the client can tell that the response is incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
@@ -544,7 +544,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Return whether closing the connection is better than receiving the rest of the request body."""
+        """Return whether to close the connection rather than receive the rest of the request body."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

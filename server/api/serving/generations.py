@@ -1,4 +1,4 @@
-"""Generations of workers. The workers of a generation are forked from one process to share its memory.
+"""Generations of workers. The workers in a generation are forked from one process to share its memory.
 
 If a change affects all documents of a large site, a new process loads the site and forks the next generation.
 """
@@ -34,7 +34,7 @@ RETIRE = b"r"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Generation of workers, with pipes from and to the server's first process.
+    """A generation of workers, with pipes to and from the server's first process.
 
     Through `leash`, the first process retires the generation (by writing a byte) or ends it (by closing the
     pipe). `news` carries messages to the first process.

@@ -90,8 +90,8 @@ def environ_of(
 ) -> Environ | None:
     """Return the WSGI environ of a request, or None if the target is invalid.
 
-    The error for invalid headers is stored under the key REFUSED. The keys of `environ_of_connection` are not
-    included.
+    If the headers are invalid, the error is stored under the key REFUSED. The keys that
+    `environ_of_connection` returns are not included.
     """
     found = _split(target)
     if found is None:
@@ -134,7 +134,7 @@ class EncodedHead(NamedTuple):
 # The cache saves 5 of the 45 µs that a repeated request takes.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Raises ValueError if a header contains a line break."""
+    """Encode a response's head. Raises ValueError if a header contains a line break."""
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a response header contains a line break")

@@ -1,4 +1,4 @@
-"""HTTP server of a process: an event loop that handles all connections and calls a WSGI app.
+"""A process's HTTP server: an event loop that handles all connections and calls a WSGI app.
 
 Short reads run on the event loop, long reads on two threads, and blocking requests in thread pools.
 """
@@ -58,7 +58,7 @@ MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """Open connections of a process, keyed by the client's address and port."""
+    """A process's open connections, keyed by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -115,7 +115,7 @@ class _Response(NamedTuple):
 
 
 class _Postponed(NamedTuple):
-    """Reasons why a request must run in a thread pool."""
+    """The reasons why a request must run in a thread pool."""
 
     # Not the exception itself, because its traceback would keep in memory everything that was rendered.
     costly: bool
@@ -390,7 +390,7 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files if possible, and return how many connections this allows."""
+    """Raise the limit on open files if possible, and return how many connections it allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

@@ -53,7 +53,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield the background jobs of a site. `tell` receives messages about the search index."""
+    """Yield a site's background jobs. `tell` receives messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)

@@ -19,7 +19,7 @@ class Pipelined(Protocol):
 class PipelineTurns:
     """Queue of pipelined requests for each client (IPv4 address or IPv6 /64).
 
-    Each pass of the event loop handles one request of each client, so no client delays the others.
+    Each pass of the event loop handles one request per client, so no client delays the others.
     """
 
     def __init__(self) -> None:

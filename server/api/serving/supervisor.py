@@ -1,4 +1,4 @@
-"""Supervisor that forks a server's workers, and replaces workers that end or hang.
+"""Supervisor that forks a server's workers, and replaces any that exit or hang.
 
 The pause before a replacement gets longer with each early exit. If the supervisor ends, its workers end, too.
 """
@@ -42,9 +42,9 @@ class _Place:
 
 
 class Supervisor:
-    """Parent process of `count` workers that runs until a signal ends all of them.
+    """Parent process of `count` workers. It runs until a signal ends them all.
 
-    If a byte arrives in the pipe `leash`, the workers call `retire`, finish their open requests and end. If
+    If a byte arrives in the `leash` pipe, the workers call `retire`, finish their open requests and end. If
     the pipe is closed, they get SIGTERM.
     """
 
@@ -94,7 +94,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork due workers. Return the seconds until the next is due, or `inf` if all are running."""
+        """Fork workers that are due. Return the seconds until the next one, or `inf` if all are running."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -253,7 +253,7 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker when a byte arrives in the pipe `lifeline`, and end it when the pipe is closed."""
+    """Retire this worker when a byte arrives in the `lifeline` pipe, and end it when the pipe is closed."""
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()

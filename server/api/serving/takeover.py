@@ -29,7 +29,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """Listening socket of a running server, which handles requests until this server calls `answer`."""
+    """A running server's listening socket. That server handles requests until this one calls `answer`."""
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
@@ -87,7 +87,7 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """Server's offer to hand over its listening socket to a new server."""
+    """A server's offer to hand over its listening socket to a new server."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
@@ -101,7 +101,7 @@ class Offer:
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer, which replaces the offer of any previous server."""
+        """Start the offer, which replaces any previous server's offer."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -212,7 +212,7 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message, or b"" if the other server has ended. Raises BlockingIOError if there is none yet."""
+    """Return a message, or b"" if the other server has ended. Raises BlockingIOError if none has arrived."""
     try:
         return other.recv(1)
     except ConnectionError:

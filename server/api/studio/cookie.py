@@ -1,7 +1,7 @@
-"""The studio's session cookie, with protection against requests from pages of other sites (docs/studio.md).
+"""The studio's session cookie, with protection against requests from other sites' pages (docs/studio.md).
 
-The cookie is accepted only in requests from the server's own origin that have the header `Bifolio-Studio` and
-no `Authorization` header.
+The cookie is accepted only in requests from the server's own origin that have a `Bifolio-Studio` header
+and no `Authorization` header.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Handlers for the studio's page at /studio, its files, and its sessions at /studio/-/session.
 
-The page itself contains no data from the site. No content type can have the name `-`, so paths below
+The page itself contains no data from the site. No content type can be named `-`, so paths below
 `/studio/-/` can be used for files.
 """
 

@@ -29,10 +29,10 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Delivery of an event, or of joined events, to one webhook.
+    """Delivery to one webhook, either of a single event or of several events that were joined.
 
     - `document`: if not empty, deliveries for the same document are sent in order
-    - `first`, `last`: numbers of the first and last event
+    - `first`, `last`: numbers of the first and last events delivered
     - `body`: stored from the first attempt until the delivery is done
     """
 
@@ -56,7 +56,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """Status of a webhook. `waiting` is the number of open deliveries, and `disabled` is a time or None."""
+    """Status of a webhook. `waiting` is the number of open deliveries. `disabled` is when the webhook was
+    disabled, or None.
+    """
 
     waiting: int
     disabled: float | None
@@ -80,7 +82,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` due deliveries of a webhook. `busy` contains delivery numbers to exclude."""
+    """Return up to `most` of a webhook's due deliveries. `busy` has the numbers of deliveries to skip."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -89,7 +91,7 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, or None. `busy` contains delivery numbers to exclude."""
+    """Return when a webhook's next delivery is due, or None. `busy` has the numbers of deliveries to skip."""
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -116,7 +118,7 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the response status and error message of an attempt."""
+    """Store the response status and error message from an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
@@ -140,7 +142,7 @@ def give_up_all(connection: Connection, name: str, why: str) -> None:
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return a webhook's open deliveries except the newest `beyond` deliveries, oldest first."""
+    """Return all of a webhook's open deliveries except the newest `beyond`, oldest first."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -149,13 +151,13 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """Correct the due times after the system clock was set back."""
+    """Correct the due times after the system clock has been set back."""
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete completed deliveries that exceed the limits RETENTION_S or MAX_DONE_DELIVERIES."""
+    """Delete completed deliveries that are older than RETENTION_S or exceed MAX_DONE_DELIVERIES."""
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -168,7 +170,7 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return up to `most` of the newest deliveries to these webhooks, oldest first."""
+    """Return the newest deliveries to these webhooks (at most `most`), oldest first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]

@@ -1,4 +1,4 @@
-"""Webhook delivery by one process of a server. Each attempt runs in its own thread."""
+"""Webhook delivery by one of a server's processes. Each attempt runs in its own thread."""
 
 import logging
 import os

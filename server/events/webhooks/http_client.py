@@ -36,7 +36,7 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return `v1,` and the HMAC-SHA256 of a request in base64."""
+    """Return `v1,` followed by a request's HMAC-SHA256 in base64."""
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
@@ -86,12 +86,12 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if webhooks are not allowed to connect to any IP address of a host."""
+    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
     """Connect to the first allowed IP address that accepts the connection. `deadline` is a monotonic time.
-    Hosts in `allowed` can have private addresses. Raises RefusedAddress or another OSError.
+    Hosts in `allowed` may have private addresses. Raises RefusedAddress or another OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -112,7 +112,7 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
 
 
 def seconds_left(deadline: float) -> float:
-    """Raises TimeoutError if the deadline (a monotonic time) has passed."""
+    """Return the time left until a deadline (a monotonic time). Raises TimeoutError if it has passed."""
     seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -120,7 +120,7 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Return whether an IP address is public. Embedded IPv4 addresses are checked as well."""
+    """Return whether an IP address is public. IPv4 addresses embedded in IPv6 addresses are checked too."""
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -174,7 +174,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds."""
+    """The outcome of a request. `status` is 0 if there was no response. `retry_after` is in seconds."""
 
     status: int
     error: str = ""
@@ -331,7 +331,7 @@ def post(
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
     """Send a signed delivery to a webhook that `config.webhooks.resolve_environment` returned.
-    `event` is sent in the header X-Strapi-Event. `at` is the timestamp in the signature.
+    `event` is sent in the `X-Strapi-Event` header. `at` is the timestamp that is signed.
     """
     headers = {
         **webhook.headers,

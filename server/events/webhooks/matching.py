@@ -1,4 +1,4 @@
-"""Matching of events to webhooks (docs/webhooks.md)."""
+"""Matches events to webhooks (docs/webhooks.md)."""
 
 from server.auth.permissions import subject_of
 from server.config.webhooks import Webhook

@@ -29,7 +29,8 @@ MAX_BURST_DEBOUNCES = 10  # a burst is delivered after at most this many times t
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
     """Store the webhooks from the settings, and delete all others.
-    New webhooks start after the event number that `last` returns. Changed settings re-enable a webhook.
+    New webhooks start after the event number that `last` returns. A disabled webhook whose settings
+    have changed is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -65,7 +66,7 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue deliveries of `events`, which must follow the webhook's cursor.
+    """Queue deliveries of `events`, which must start right after the webhook's cursor.
     Return the number of old deliveries that were dropped because the queue was full.
     """
     if not events:
@@ -111,7 +112,7 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst with an event added to its counts. If `burst` is None, start a new burst."""
+    """Return `burst` with `event` added to its counts, or a new burst if `burst` is None."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -143,7 +144,7 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Requeue completed deliveries of events after number `since`, and queue events without a delivery.
+    """Requeue completed deliveries of events after number `since`, and queue events that have no delivery.
     Return the number of queued deliveries.
     """
     found = of_events_after(connection, webhook.name, since)

@@ -22,7 +22,8 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return a TOML text with changed top-level keys. If a new value is REMOVE or None, the key is removed.
+    """Return TOML text with the top-level keys in `changes` updated. REMOVE or None as a value removes the
+    key.
 
     If `expand` is set, changed keys are rewritten completely. Raises NoNull if a value contains a null.
     """
@@ -39,7 +40,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove duplicates of these keys from a TOML text, keeping the last value of each key."""
+    """Remove duplicates of these keys from TOML text, keeping the last value of each key."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -47,7 +48,7 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects replacements and additions for a TOML text."""
+    """Editor that collects replacements and additions for TOML text."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
@@ -106,7 +107,9 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key below the last key of a table. If the table is missing, add it at the end of the text."""
+        """Add a key below the last key of a table. If the table does not exist, add it at the end of the
+        text.
+        """
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]

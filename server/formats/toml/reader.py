@@ -66,7 +66,10 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Replace the earlier occurrences of duplicate keys with spaces, and add these keys to `repeats`."""
+    """Replace all but the last occurrence of each duplicate key with spaces.
+
+    The replaced occurrences are added to `repeats`.
+    """
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -86,7 +89,10 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after a duplicate key's value, or 0 if the error has another cause."""
+    """Return the index after the value of a duplicate key that tomllib reported in `message`.
+
+    Return 0 if the message reports a different error.
+    """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0

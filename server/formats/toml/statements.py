@@ -1,4 +1,4 @@
-"""Statements in a TOML text, with their positions.
+"""Statements in TOML text, with their positions.
 
 The text must be valid: tomllib must already have accepted it.
 """
@@ -28,7 +28,7 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value in a TOML text, from index `start` to index `end`."""
+    """A value in TOML text, from index `start` to index `end`."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -50,7 +50,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key and its value, or a table header, whose `value` is None.
+    """A key and its value, or a table header. A header's `value` is None.
 
     `table` is the path of the nearest header above, including indexes in arrays of tables.
     """
@@ -63,7 +63,7 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return the statements in a TOML text, in order."""
+    """Return the statements in TOML text, in order."""
     found: list[Statement] = []
     lengths: dict[KeyPath, int] = {}  # lengths of arrays of tables, by path
     table: KeyPath = ()
@@ -177,7 +177,7 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 def earlier_of_last(text: str) -> Statement | None:
     """Return the first statement with the same key as the last statement, or None if there is no earlier one.
 
-    The text must end after the value that tomllib has rejected.
+    The text must end directly after the value that tomllib rejected.
     """
     try:
         *above, last = statements(text)
@@ -195,7 +195,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Describe a duplicate key. `end` is the index after the key's later value."""
+    """Return a description of a duplicate key. `end` is the index after the key's later value."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -205,7 +205,7 @@ def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
 
 
 def positions_in(text: str) -> Positions:
-    """Return the positions of the keys and list items in a TOML text."""
+    """Return the positions of the keys and list items in TOML text."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _everything(text):

@@ -26,7 +26,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the text of a changed list or mapping in brackets, or None if all of it must be rewritten."""
+    """Return the new text of a bracketed list or mapping, or None if it must be rewritten completely."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -87,7 +87,7 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Return a YAML text with changed top-level keys. If a new value is REMOVE, the key is removed.
+    """Return YAML text with the top-level keys in `changes` updated. REMOVE as a value removes the key.
 
     If `expand` is set, all anchors and aliases are replaced with their values.
     """
@@ -111,7 +111,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove duplicates of these keys from a YAML text, keeping the last value of each key."""
+    """Remove duplicates of these keys from YAML text, keeping the last value of each key."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -126,7 +126,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects replacements for a YAML text. The keys in `forced` are always rewritten."""
+    """Editor that collects replacements for YAML text. The keys in `forced` are always rewritten."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -338,7 +338,7 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return the indentation of lists below their keys in a mapping, or 2 if the mapping has no lists."""
+        """Return how far lists are indented below their keys in a mapping, or 2 if it contains no lists."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:

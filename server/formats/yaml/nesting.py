@@ -13,7 +13,7 @@ _INDENT = "  "
 
 
 def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
-    """Move the keys `names` into a new mapping `holder`. Return None if the keys can't be moved."""
+    """Move the keys in `names` into a new mapping called `holder`. Return None if the keys can't be moved."""
     root = _block_mapping(text)
     spans = sorted(span for name in names if root for span in [_lines(text, root, name)] if span)
     if root is None or len(spans) != len(names) or any(root.find(name) < 0 for name in names):
@@ -27,7 +27,7 @@ def nest_keys(text: str, names: Collection[str], holder: str) -> str | None:
 
 
 def unnest_keys(text: str, holder: str) -> str | None:
-    """Replace the mapping `holder` with its own keys. Return None if the keys can't be moved."""
+    """Replace the mapping called `holder` with the keys inside it. Return None if the keys can't be moved."""
     root = _block_mapping(text)
     span = _lines(text, root, holder) if root else None
     if root is None or span is None:

@@ -1,6 +1,6 @@
 """YAML parser that keeps unquoted values as text and reports positions.
 
-It uses libyaml's events, because PyYAML's loaders would convert values to the types of YAML 1.1.
+It uses libyaml's events, because PyYAML's loaders would convert values to YAML 1.1 types.
 """
 
 from collections.abc import Iterator, Set
@@ -101,7 +101,7 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder of a tree from libyaml's events.
+    """Builder that creates a tree from libyaml's events.
 
     It has its own stack, so deep nesting can't exhaust Python's stack.
     """
@@ -341,7 +341,7 @@ def yaml_keys(text: str, mappings: Set[KeyPath]) -> Iterator[tuple[KeyPath, int,
 
 
 def _next_path(container: list[Any]) -> KeyPath | None:
-    """Return the path of the next value, or None for a key, and advance the container."""
+    """Advance a container to its next node, and return that node's path, or None if the node is a key."""
     at, key = container
     if at is None:
         return None
@@ -356,7 +356,7 @@ def _next_path(container: list[Any]) -> KeyPath | None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Parse a YAML text into a syntax tree. Return None if the text is empty."""
+    """Parse YAML text into a syntax tree. Return None if the text is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []

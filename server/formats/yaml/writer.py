@@ -1,6 +1,6 @@
-"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers read them in the same way.
+"""YAML writer that quotes strings so that YAML 1.1 and 1.2 parsers read them the same way.
 
-It uses only the emitter of ruamel.yaml, which makes it five times as fast as ruamel.yaml itself.
+It uses only ruamel.yaml's emitter, which makes it five times as fast as ruamel.yaml itself.
 """
 
 import io
@@ -105,7 +105,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Return whether all YAML parsers read an unquoted text as a string.
+    """Return whether every YAML parser reads this text as a string when it is not quoted.
 
     If `flow` is set, the text is inside brackets.
     """
@@ -126,8 +126,8 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
     """Return a key and its value as YAML.
 
-    `offset` is the indentation of list items. `flow` writes lists and mappings in brackets. `quote` is the
-    previous quotation mark, or ESCAPED to write a string on one line.
+    `offset` is the indentation of list items. If `flow` is set, lists and mappings are written in brackets.
+    `quote` is the previous quotation mark, or ESCAPED to write a string on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
@@ -200,7 +200,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the quotation mark for a value, or "" if the previous one, `quote`, can't be reused."""
+    """Return the quotation mark for a value, or "" if `quote`, the previous quotation mark, can't be kept."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:

@@ -1,4 +1,4 @@
-"""Checks before a merge: permissions, and the validity of the result."""
+"""Checks before a merge: the required permissions, and whether the result is valid."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 
@@ -46,8 +46,9 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
 def require_valid(before: PastState, after: PastState, brought: Container[str] = ()) -> None:
     """Raise ValidationError if a merge would make a document invalid.
 
-    Documents in the files `brought`, which only migrations have changed, can keep their faults. Raises
-    ConflictError if a merged file can't be parsed, or if two files would contain the same document.
+    Files in `brought` were changed only by migrations, so the documents in them may keep their existing
+    faults. Raises ConflictError if a merged file can't be parsed, or if two files would contain the same
+    document.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -88,7 +89,8 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
     """Yield the faults in a document.
 
-    Unique values are compared with all documents in `snapshot`, except those in the files `left_out`.
+    The values of unique attributes are compared with all documents in `snapshot`, except those in the files
+    `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:

@@ -1,4 +1,4 @@
-"""Merge conflicts: reporting them in responses, and resolving them by requests."""
+"""Merge conflicts: reporting them in responses, and resolving them as a request specifies."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ _EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files"
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Choices that resolve conflicts, by the name of each document and the path of each file.
+    """Choices that resolve conflicts, by document name and by file path.
 
     The choice for a document is a side ("ours" or "theirs"), or maps each attribute to a side or to
     `{"value": …}`.
@@ -36,7 +36,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse the field `resolve` in a request body. Raises ValidationError."""
+    """Parse the `resolve` field of a request body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -70,7 +70,7 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 def add_unread_conflicts(merged: Merged, three: Three, reading: Reading) -> Merged:
     """Add a conflict for each attribute that both sides changed and the actor is not allowed to read.
 
-    Otherwise, the actor could use a merge to check a guess of the value.
+    Otherwise, the actor could guess the value and use a merge to check the guess.
     """
     base, ours, theirs = three.values
     if ours is None or theirs is None:
@@ -115,7 +115,7 @@ class Unmerged:
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
         """Return the chosen sides and the chosen new values, both by attribute.
 
-        Returns None if a conflict is left unresolved, and records the conflict.
+        If a conflict is left unresolved, records the conflict and returns None.
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)

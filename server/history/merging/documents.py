@@ -28,7 +28,7 @@ Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, 
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """Versions of one document on the three sides of a merge.
+    """The versions of one document on the three sides of a merge.
 
     A side is None if the document does not exist there.
     """
@@ -91,7 +91,7 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """Return the API's name for a version, such as `article/hello/en` or `article/hello/en/draft`."""
+    """Return the name of a version in the API, such as `article/hello/en` or `article/hello/en/draft`."""
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
@@ -258,9 +258,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _in_merged_lines(
     context: Context, three: Three, values: Values, current: str, decisions: Decisions
 ) -> str | None:
-    """Merge both sides line by line, and edit the result to contain `values`.
+    """Merge both sides line by line, and edit the result so that it contains `values`.
 
-    This keeps comments from both sides. Returns None if it is impossible.
+    This keeps comments from both sides. Returns None if this is impossible.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     assert base
@@ -305,7 +305,7 @@ def _with_other_keys(
     sides: tuple[Version | None, Version, Version],
     decisions: Decisions,
 ) -> Changes:
-    """Return `changes` with the changes that theirs made to keys that are not attributes."""
+    """Return `changes`, extended with the changes in theirs to keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled

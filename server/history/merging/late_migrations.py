@@ -1,6 +1,6 @@
 """Applying the kept migrations (docs/migrate.md) that one side of a merge lacks.
 
-The results are commits to which no branch refers. They are merged instead of the original commits.
+The results are commits that no branch points to. They are merged instead of the original commits.
 """
 
 from collections import Counter
@@ -36,13 +36,13 @@ _MESSAGE = "Bring documents along\n"
 
 @dataclass(frozen=True, slots=True)
 class BroughtAlong:
-    """Sides of a merge after the migrations that they lacked were applied.
+    """The sides of a merge, after applying the migrations that they lacked.
 
     - `sides`: the commits to merge.
     - `ours`: the new text of each changed file on the target branch, or None for a deleted file.
     - `documents`: the number of documents that each migration has changed, by the migration's name.
     - `missing`: the names of migrations that were skipped, because a merge does not execute their code.
-    - `names`: the changed documents of the target branch, such as `article/hello`.
+    - `names`: the documents changed on the target branch, such as `article/hello`.
     """
 
     sides: Sides
@@ -140,7 +140,7 @@ def _enums(past: PastStates, sides: Sides, migrations: Iterable[Migration]) -> M
 
 
 class _LoadedFiles(CommittedFiles):
-    """Reader of a commit's files that loads the files `wanted` in advance, in one batch."""
+    """Reader for a commit's files that loads the files `wanted` in advance, in one batch."""
 
     def __init__(self, root: Path, blobs: Blobs, wanted: Iterable[str]) -> None:
         super().__init__(root, blobs)
@@ -162,7 +162,7 @@ _Loss = tuple[str, object, str, str]  # path, path of the value, message, value
 class _Replay:
     """Replay of migrations on one side of a merge.
 
-    - `name`: the name of the side in messages.
+    - `name`: the side's name in messages.
     - `only`: the paths of the documents to migrate, or None for all documents.
     - `lacked`: the texts of the migrations that the side lacks.
     - `renamed`: the new paths of the side's own migrations.
@@ -214,7 +214,7 @@ class _Replay:
     ) -> None:
         """Apply one migration if possible.
 
-        Raises ConflictError if the side lacks the migration, but it can't be applied.
+        Raises ConflictError if the side lacks the migration and it can't be applied.
         """
         assert self.changeset is not None
         is_new = migration.path in self.lacked
@@ -260,7 +260,7 @@ class _Replay:
     def _fail(self, migration: Migration, reason: str) -> None:
         """Raise ConflictError, or only record the migration as missing.
 
-        It is only recorded on base, or if an earlier migration is missing, too.
+        A migration is only recorded on base, or if an earlier migration is also missing.
         """
         if self.missing or self.name == BASE:
             self.missing.append(migration.label)
@@ -287,7 +287,9 @@ class _Replay:
         return {write.path: write.data.decode() if write.data is not None else None for write in writes}
 
     def commit_result(self) -> str:
-        """Commit the changes and return the commit id, or the side's own commit if there are none."""
+        """Commit the changes and return the commit id. If there are no changes, return the side's own
+        commit.
+        """
         changes = self.changes()
         if not changes:
             return self.commit
@@ -310,7 +312,7 @@ def _loss(draft: Draft, before: Configuration, found: Finding) -> _Loss:
 
 
 def label_counts(brought: BroughtAlong) -> Iterator[tuple[str, int, bool]]:
-    """Yield the name of each migration, the number of changed documents, and whether it was applied."""
+    """Yield each migration's name, the number of documents that it changed, and whether it was applied."""
     for name, count in sorted(brought.documents.items()):
         yield name, count, True
     for name in brought.missing:

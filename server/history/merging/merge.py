@@ -47,7 +47,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Commit that is about to be served. `require_fit` checks whether it still fits the served state."""
+    """A commit that is about to be served. `require_fit` checks whether it still fits the served state."""
 
     joined: Joined
     changeset: Changeset
@@ -57,7 +57,7 @@ class Arrival:
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
     """Write a commit's files to disk, move the served branch to the commit, and return its id.
 
-    Raises CommitError if git is busy, ConflictError if a file has changed, and the errors of `require_fit`.
+    Raises CommitError if git is busy, ConflictError if a file has changed, and any error from `require_fit`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -110,7 +110,7 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """Request to merge the branch `name` into the branch `into` ("" for the served branch)."""
+    """A request to merge the branch `name` into the branch `into` ("" for the served branch)."""
 
     name: str
     into: str
@@ -121,7 +121,7 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class MergedMigration:
-    """Kept migration that one of the branches lacked, and the number of documents that it changed.
+    """A kept migration that one of the branches lacked, and the number of documents that it changed.
 
     `applied` is False if the migration was skipped.
     """
@@ -153,7 +153,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Merge that was planned and validated. No branch refers to its commit yet."""
+    """A merge that has been planned and validated. No branch points to its commit yet."""
 
     plan: Plan
     commit: str
@@ -174,7 +174,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """Files to write for a merge, and its commit."""
+    """The files to write for a merge, and its commit."""
 
     ready: _Ready
     changeset: Changeset
@@ -217,7 +217,7 @@ class Merger:
     # --- planning --------------------------------------------------------------------------------------
 
     def _ready(self, request: MergeRequest, sides: Sides, files: Changeset, today: Settings) -> _Ready:
-        """Plan a merge, create its commit and validate the result. Raises the errors of `merge`."""
+        """Plan a merge, create its commit and validate the result. Raises the same errors as `merge`."""
         planner = Planner(self.past, request.actor, today, request.resolution)
         plan = planner.plan(sides, files)
         names = [f"{d.type.singular}/{d.any.document_id}" for d in plan.documents.values() if d.action]
@@ -315,7 +315,7 @@ class Merger:
             )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files and the commit, with git's hooks and filters.
+        """Prepare the files and the commit, using git's hooks and filters.
 
         Raises ConflictError if a hook rejects the commit or git is busy.
         """

@@ -19,9 +19,9 @@ _MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written to disk and the reason, or two empty strings.
+    """Return the first path that must not be written to disk, and the reason.
 
-    Paths outside the site begin with `../`.
+    Returns two empty strings if there is none. Paths outside the site begin with `../`.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))

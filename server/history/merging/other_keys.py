@@ -24,7 +24,8 @@ def merge_other_keys(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return two dicts: the keys that only theirs changed, and the keys in conflict.
 
-    The values are those of theirs, or REMOVE for a removed key. Bifolio's own fields are never in conflict.
+    Both map each key to its value in theirs, or to REMOVE if theirs removed it. Bifolio's own fields are
+    never in conflict.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]

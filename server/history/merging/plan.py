@@ -54,7 +54,7 @@ Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 
 @dataclass(slots=True)
 class Plan:
-    """Files that a merge changes on the target branch, and the documents in them.
+    """The files that a merge changes on the target branch, and the documents in them.
 
     `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
     first.
@@ -68,7 +68,7 @@ class Plan:
 
     @property
     def is_forward(self) -> bool:
-        """Whether the merge is a fast-forward, which needs no merge commit."""
+        """True if the merge is a fast-forward, which needs no merge commit."""
         return self.sides.is_forward and (not self.brought or self.brought.sides.theirs == self.sides.theirs)
 
 
@@ -76,7 +76,7 @@ class Plan:
 class Planner:
     """Planner for merges. It changes neither branches nor files on disk.
 
-    If `whole` is set, it merges the whole repository and accepts an invalid configuration.
+    If `whole` is set, the planner merges the whole repository and accepts an invalid configuration.
     """
 
     past: PastStates
@@ -92,7 +92,7 @@ class Planner:
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
         """Plan a merge, after applying the kept migrations that a side lacks.
 
-        `changeset` reads the files on the target branch. Raises the errors of `_plan`.
+        `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
         """
         self._require_configuration(sides)
         try:
@@ -139,7 +139,7 @@ class Planner:
         self._require_hidden(served.schema, plan.brought.sides, documents)
 
     def _naming_missing(self, error: UnmergedError, sides: Sides, missing: Sequence[str]) -> UnmergedError:
-        """Return an error that also names the migrations that were skipped."""
+        """Return an error like `error` that also names the migrations that were skipped."""
         if not missing:
             return error
         ours = read_tree(self.root, sides.ours, (MIGRATIONS,))

@@ -21,7 +21,7 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Three commits of a merge: `theirs` is merged into `ours`, and `base` is their merge base."""
+    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base."""
 
     base: str
     ours: str
@@ -38,7 +38,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """File that ours or theirs has changed since base. A side is None if the file does not exist there."""
+    """A file that ours or theirs has changed since base. A side is None if the file does not exist there."""
 
     base: Staged | None
     ours: Staged | None
@@ -56,7 +56,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Document version on one side of a merge, and the content of its file."""
+    """A document version on one side of a merge, and the content of its file."""
 
     document: Document
     data: bytes
@@ -108,7 +108,7 @@ def require_writable(
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if a merge would make the same path both a file and a folder."""
+    """Raise ConflictError if a merge would make a path both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:

@@ -28,7 +28,7 @@ BODY = "body below the front matter"  # No key in a file has this name.
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Three versions of a file before the merge. `base` is empty if both sides added the file."""
+    """The three versions of a file before the merge. `base` is empty if both sides added the file."""
 
     base: bytes
     ours: bytes
@@ -41,11 +41,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class MergedFile:
-    """Result of a merge: the merged file, and the attributes and keys in conflict.
+    """The merged file, and the attributes and keys in conflict.
 
-    - `text`: the merged text, with the values in conflict taken from ours.
-    - `theirs`, `base`: the merged text, with the values in conflict taken from that side.
-    - `common`: the merged text, without the values in conflict.
+    - `text`: the merged text, with conflicting values taken from ours.
+    - `theirs`, `base`: the merged text, with conflicting values taken from that side.
+    - `common`: the merged text, without the conflicting values.
     """
 
     text: str
@@ -109,7 +109,7 @@ def _version(store: Store, path: str, data: bytes) -> Version | None:
 
 
 def store_by_keys(store: Store, path: str) -> Store:
-    """Return a store with a content type that has no attributes, for merging a file key by key.
+    """Return a store whose content type has no attributes, so that a file is merged key by key.
 
     Markdown below the front matter is merged line by line.
     """
@@ -133,7 +133,7 @@ def store_by_keys(store: Store, path: str) -> Store:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """Values of an attribute in conflict: one for each side, and one without the conflicting parts."""
+    """The values of an attribute in conflict: one for each side, and one without the conflicting parts."""
 
     ours: Any
     theirs: Any
@@ -143,7 +143,7 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """Merge of one document.
+    """The merge of one document.
 
     If keys that are not attributes are in conflict, `undecided` contains the file's path.
     """

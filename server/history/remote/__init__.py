@@ -1,1 +1,1 @@
-"""The git remote of a site: fetching, merging and pushing commits."""
+"""A site's git remote: fetching, merging and pushing commits."""

@@ -72,7 +72,7 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Write like `Site.write`, but serve the result only after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if the files have changed, and the errors of `prepare`.
+        Raises RemoteError, OvertakenError if the files have changed, and any error from `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
@@ -147,7 +147,8 @@ class Arbiter:
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
         """Prepare a chain of writes to push together, with one commit for each write.
 
-        A write that can't be prepared ends the chain and has to wait. It fails if it is the first one.
+        If a write can't be prepared, the chain ends before it, and the write has to wait. If it would be the
+        first write in the chain, it fails instead.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -236,7 +237,7 @@ class Arbiter:
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
         """Call `make` to create a commit, and push it. If another machine pushes first, retry.
 
-        Returns the `Level` on which the commit is based, and the commit.
+        Returns the `Level` that the commit is based on, and the commit.
         """
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
@@ -253,7 +254,8 @@ class Arbiter:
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
         """Context manager that pushes a commit based on `base` before the block checks it out.
 
-        Yields False if other machines pushed first. Their commits are merged instead. Raises RemoteError.
+        Yields False if other machines pushed first. In that case, their commits are merged instead. Raises
+        RemoteError.
         """
         with self._exclusive():
             level = self._pusher.level(commit=commit)

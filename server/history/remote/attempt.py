@@ -1,4 +1,4 @@
-"""Write that the git remote must accept. It is prepared again if other machines push first."""
+"""A write that the git remote must accept. It is prepared again if other machines push first."""
 
 import logging
 import time
@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """Write that waits for the git remote, with its files and the result of `prepare`."""
+    """A write that is waiting for the git remote, with its files and the result of `prepare`."""
 
     result: Result
 
@@ -56,7 +56,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
     @property
     def left(self) -> float:
-        """Number of seconds until the write times out."""
+        """The number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
@@ -113,7 +113,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Write in a chain, and its commit. `head` is the commit's parent."""
+    """A write in a chain, and its commit. `head` is the commit's parent."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -130,7 +130,7 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Call `take_over` to apply an accepted commit to the site, and retry until the time `until`.
+    """Call `take_over` to apply an accepted commit to the site, retrying until the time `until`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

@@ -1,4 +1,4 @@
-"""Background job that pushes commits after the responses to the writes have been sent."""
+"""Background job that pushes commits after the server has responded to the writes that made them."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -41,7 +41,7 @@ class Outgoing(Job):
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push commits if it is time to do so. Return the pause until the next run, in seconds."""
+        """Push commits if a push is due. Return the number of seconds until the next run."""
         if self._site.folder.is_gone():  # `server.site.watch` logs this.
             return self._timing.push_s
         is_waiting = self._failures and self._clock.monotonic() < self._again_at

@@ -18,7 +18,7 @@ MAX_COMMITS = 10_000  # Further commits are not counted.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Number and age of the commits that have not been pushed, and the reason.
+    """The number and age of the commits that have not been pushed, and why they have not.
 
     - `since`: the time of the oldest of these commits, in seconds since 1970.
     - `error`: the error from the last push.
@@ -32,7 +32,7 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return the backlog of a site, which is empty if pushing is disabled. Raises GitError."""
+    """Return a site's backlog, which is empty if pushing is disabled. Raises GitError."""
     branch = settings.git.branch or checked_out(root)
     if not settings.git.push or not branch:
         return Backlog()

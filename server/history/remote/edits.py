@@ -15,7 +15,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
+    """An uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
 
     `hidden` is set if git was told to assume that the file is unchanged.
     """

@@ -62,7 +62,7 @@ class Follower(Job):
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Fetch once if this process is the follower. Return the pause until the next run, in seconds."""
+        """Fetch once if this process is the follower. Return the number of seconds until the next run."""
         if self.site.folder.is_gone():  # `server.site.watch` logs this.
             self.close()
             return self._timing.follow_remote_s
@@ -93,7 +93,7 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch once and merge new commits. Return the pause until the next fetch, in seconds."""
+        """Fetch once and merge new commits. Return the number of seconds until the next fetch."""
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)

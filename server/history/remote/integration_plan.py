@@ -1,4 +1,4 @@
-"""Choice of the commit to check out when the remote has new commits."""
+"""Choosing the commit to check out when the remote has new commits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
+    """The commit to check out, and its relation to the current commit (`how`), such as FORWARD or MERGE.
 
     `taken` contains files with local edits that the commit already includes.
     """
@@ -44,7 +44,7 @@ class Target:
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
     """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
 
-    `known` is the remote commit that was merged last, or "". Raises NotTakenOverError if there are conflicts.
+    `known` is the last remote commit that was merged, or "". Raises NotTakenOverError if there are conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -75,7 +75,7 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which files on disk are compared to find local edits.
+    """Return the commit to compare the files on disk with when looking for local edits.
 
     It includes the edits that are already in the target.
     """

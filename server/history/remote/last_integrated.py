@@ -26,7 +26,7 @@ def remember(root: Path, branch: str, commit: str) -> None:
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Create or reuse a ref that protects a commit from deletion by git, and return the ref's name.
+    """Create or reuse a ref that keeps git from deleting a commit, and return the ref's name.
 
     Raises CommitError and GitError.
     """

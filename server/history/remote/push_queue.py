@@ -1,4 +1,6 @@
-"""Queue of threads that wait to push. The leader, which is the first thread, pushes all their writes."""
+"""Queue of threads that are waiting to push. The leader, which is the first thread, pushes all their
+writes.
+"""
 
 import threading
 from collections import deque
@@ -19,7 +21,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the turn's thread, and return its result or raise its exception."""
+        """Run a job in the thread that this turn belongs to, and return its result or raise its exception."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -58,9 +60,9 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Add a turn to the queue, and wait until the turn has finished.
+        """Add a turn to the queue, and wait until the turn is over.
 
-        If this thread becomes the leader, call `lead`, which must finish the turn.
+        If this thread becomes the leader, it calls `lead`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

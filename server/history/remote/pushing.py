@@ -1,4 +1,4 @@
-"""Pushing the served branch, after merging the remote's commits."""
+"""Pushing the served branch after merging the remote's commits."""
 
 import random
 import time
@@ -21,7 +21,7 @@ BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Checked-out commit (`head`) and last commit on the remote's branch (`tip`).
+    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`).
 
     `head` contains all fetched commits.
     """
@@ -63,7 +63,7 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push `commit`, which must contain the last known commit of the remote.
+        """Push `commit`, which must contain the last known commit on the remote branch.
 
         Raises RemoteMovedError if the remote has newer commits, and RemoteLostError if the result is unknown.
         """
@@ -121,7 +121,7 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator of pauses between pushes, which give other machines a chance to push. Not thread-safe."""
+    """Calculator for the pauses between pushes that give other machines a chance to push. Not thread-safe."""
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
@@ -131,7 +131,7 @@ class PushFairness:
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:
-        """Record a successful push. `taken` is its duration in seconds, including the preparation."""
+        """Record a successful push. `taken` is its duration in seconds, including preparation."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + taken:
             self._began = now - taken
@@ -142,5 +142,5 @@ class PushFairness:
 
     @property
     def left(self) -> float:
-        """Number of seconds until the next push is allowed."""
+        """The number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

@@ -1,4 +1,4 @@
-"""Status of the served branch in relation to the remote, stored in a file for all processes."""
+"""The served branch's status relative to the remote, stored in a file for all processes."""
 
 import json
 from contextlib import suppress

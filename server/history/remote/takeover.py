@@ -1,4 +1,4 @@
-"""Takeover: applying a remote commit to the site in a single write, and preserving local changes.
+"""Takeover: applying a remote commit to the site in a single write while preserving local changes.
 
 Uncommitted edits are merged and remain uncommitted. If they can't be merged, nothing changes.
 """
@@ -52,7 +52,7 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit. For `how`, see `integration_plan.Target`."""
+    """The result of applying a remote commit. For `how`, see `integration_plan.Target`."""
 
     commit: str
     how: str
@@ -87,7 +87,7 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from a remote branch, which is the served branch by default.
+        """Apply a commit from a remote branch, by default the served branch.
 
         If the commit is a write, `by` is its author. Raises NotTakenOverError, BusyError and StorageError.
         """
@@ -281,7 +281,7 @@ def _authorship(target: Target) -> Authorship:
 
 
 def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signature | None]:
-    """Raises NotTakenOverError if a file can't be accessed."""
+    """Return the files' signatures by path. Raises NotTakenOverError if a file can't be accessed."""
     signatures: dict[str, Signature | None] = {}
     for path in paths:
         try:

@@ -1,4 +1,4 @@
-"""Named pipe in .bifolio/ that wakes the process that follows the remote."""
+"""Named pipe in .bifolio/ that wakes up the process that follows the remote."""
 
 import os
 import select
@@ -15,7 +15,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class Pipe:
-    """Read end of the named pipe, which the follower uses."""
+    """The read end of the named pipe, which the follower uses."""
 
     def __init__(self, root: Path) -> None:
         path = state_folder(root) / _PIPE_FILE
@@ -38,7 +38,9 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait for a wake-up for up to `seconds` (None: forever), and return whether there was one."""
+        """Wait for a wake-up for up to `seconds`, or forever if that is None. Return whether there was
+        one.
+        """
         # Unlike select(), poll() accepts descriptors above 1,023, which occur with many clients.
         poller = select.poll()
         poller.register(self._pipe, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Compiler that converts a parsed search to a whoosh query."""
+"""Compiler that converts a parsed search to a Whoosh query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ _LOG2_POSITIONS_PER_STEP = 4  # Reading 16 positions costs one step.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query that at least `least` of the queries in `parts` must match. More matches give a higher score."""
+    """Query for documents that match at least `least` of `parts`. More matches give a higher score."""
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
@@ -166,7 +166,7 @@ HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryMaker:
-    """Compiler for queries to one state of the index."""
+    """Compiles queries for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
@@ -208,7 +208,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return None if nothing can match."""
+        """Return the query for one clause, or None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -228,7 +228,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
-        """Return the terms with which to find a word, and their weights."""
+        """Return the terms to look up in order to find a word, each with its weight."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):
@@ -236,7 +236,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms of words that start with `start`."""
+        """Return the most frequent terms for words that start with `start`."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []

@@ -40,7 +40,7 @@ class Hits:
 
 
 class _Best:
-    """The best `limit` matches, ordered only by score and key, so that pages of results do not overlap."""
+    """The `limit` best matches, ordered only by score and key, so that pages of results do not overlap."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -98,7 +98,7 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups that `wanted` accepts.
+        """Return the `limit` best versions in the groups that `wanted` accepts.
 
         Matches are counted in the groups that `counted` accepts. `documents` is the number of versions in
         these groups, by language. Raises LimitError.
@@ -155,8 +155,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in wanted groups, and the matches per visible
-        group.
+        """Run a query. Return the `limit` best versions in the wanted groups, and the number of matches in
+        each visible group.
         """
         counts: Counter[str] = Counter()
         best = _Best(limit)

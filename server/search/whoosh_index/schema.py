@@ -1,4 +1,4 @@
-"""Schema of the index. Each version is one whoosh document, and each language has fields such as `text_en`.
+"""Schema of the index. Each version is one Whoosh document, and each language has fields such as `text_en`.
 
 Each attribute has its own range of positions, which conditions such as `title:tide` use.
 """
@@ -31,7 +31,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """Return the whoosh schema, with fields for each language."""
+    """Return the Whoosh schema, with fields for each language."""
     text = {f"text_{code}": Postings(formats.Positions(), scored=True) for code in LANGUAGES}
     head = {f"head_{code}": Postings(formats.Frequency(), scored=True) for code in LANGUAGES}
     word = {f"word_{code}": Postings(formats.Existence(), scored=False) for code in LANGUAGES}

@@ -36,7 +36,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return up to `limit` of the terms, the most frequent in visible versions first."""
+        """Return the `limit` terms that are most frequent in visible versions, most frequent first."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # A term's frequency in the whole index is an upper bound, so counting can stop early.

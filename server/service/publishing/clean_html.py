@@ -51,7 +51,7 @@ Resolve = Callable[[str], str | None]  # returns the absolute URL for a link, or
 def resolver(address: str, media: str) -> Resolve:
     """Return a function that makes links absolute.
 
-    `address` is the document's public URL, and `media` is the URL of the server for `/uploads/`.
+    `address` is the document's public URL, and `media` is the URL of the server that serves `/uploads/`.
     """
 
     def resolve(link: str) -> str | None:
@@ -71,8 +71,9 @@ def resolver(address: str, media: str) -> Resolve:
 
 
 def _media_path(link: str) -> str:
-    """Return the path of a linked media file, such as `/uploads/fog.png` for `../uploads/fog.png`, or "" for
-    other links.
+    """Return the path of a linked media file, or "" for other links.
+
+    For example, `../uploads/fog.png` becomes `/uploads/fog.png`.
     """
     path = link if link.startswith("/") else "/" + link.lstrip("./")
     return path if path.startswith("/uploads/") and "/../" not in path else ""

@@ -49,7 +49,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """Picture in a feed: absolute URL, media type, and size in bytes."""
+    """A picture in a feed: its absolute URL, media type, and size in bytes."""
 
     url: str
     mime: str
@@ -58,7 +58,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Item of a feed. `content` is HTML; all other texts are plain text."""
+    """A feed item. `content` is HTML; all other fields are plain text."""
 
     id: str
     address: str
@@ -77,7 +77,7 @@ class Item:
 def items_of(feed: Feed, site: PublicSite) -> list[Item]:
     """Return the items of a feed, in order.
 
-    Raises the errors of the content API if the feed's settings are invalid.
+    Raises the content API's errors if the feed's settings are invalid.
     """
     found: list[Item] = []
     for type_ in (t for t in site.types if t.singular in feed.types):
@@ -174,7 +174,7 @@ def _without_empty(populate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(data: Any, path: str) -> Iterator[Any]:
-    """Yield the values at an attribute path in parsed JSON. The path can lead through lists."""
+    """Yield the values at an attribute path in parsed JSON. The path can pass through lists."""
     if isinstance(data, list):
         for entry in data:
             yield from _values(entry, path)

@@ -24,7 +24,7 @@ _ATOM_NS = "http://www.w3.org/2005/Atom"
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Feed with its items, independent of the format. `url` is the feed's own URL."""
+    """A feed with its items, independent of any format. `url` is the feed's own URL."""
 
     title: str
     description: str
@@ -40,14 +40,14 @@ class Channel:
 
 
 class FeedFormat(NamedTuple):
-    """Feed format: its media type, and the function that writes a feed."""
+    """A feed format: its media type, and the function that writes a feed."""
 
     media_type: str
     write: Callable[[Channel], str]
 
 
 def feed_text(site: PublicSite, name: str, extension: str) -> str:
-    """Return the text of a feed in one of the FORMATS.
+    """Return the text of a feed. `extension` selects one of the FORMATS.
 
     Raises NotFoundError if the feed isn't public.
     """
@@ -80,7 +80,7 @@ def _channel(name: str, feed: Feed, site: PublicSite) -> Channel:
 
 
 def _home(feed: Feed, site: PublicSite) -> str:
-    """Return the URL of the home page on the documents' host. Raises NotFoundError."""
+    """Return the home page's URL on the host in the documents' URLs. Raises NotFoundError."""
     settings, subjects = site.state.settings, site.state.schema.subjects
     for name in feed.types:
         for locale in (*feed.locales, *settings.locales.available):

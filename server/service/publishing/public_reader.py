@@ -15,7 +15,7 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class PublicSite:
-    """Public view of one state of a site. `budget` limits the cost of a request."""
+    """The public view of one state of a site. `budget` limits the cost of a request."""
 
     state: State
     budget: Budget = UNLIMITED
@@ -32,7 +32,7 @@ class PublicSite:
 
     @property
     def types(self) -> list[Type]:
-        """Content types that have public URLs and that the public is allowed to find."""
+        """The content types that have public URLs and that the public is allowed to find."""
         urls, actor = self.state.settings.urls, self.actor
         types = self.state.schema.content_types
         return [t for t in types if t.singular in urls and actor.may(t.singular, "find")]

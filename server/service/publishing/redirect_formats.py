@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufffd]")
 
 
 class RedirectFormat(NamedTuple):
-    """Format for redirects. `write` returns the text, and the redirects that the format can't represent."""
+    """A format for redirects. `write` returns the text, and any redirects that the format can't represent."""
 
     several_hosts: bool
     write: Callable[[Iterable[Redirect]], tuple[str, list[Redirect]]]
@@ -35,7 +35,7 @@ def _split_source(redirect: Redirect) -> tuple[str, str]:
 
 
 def _decoded(path: str) -> str | None:
-    """Return a percent-decoded path, or None if it is not UTF-8 or contains control characters."""
+    """Percent-decode a path. Return None if the result is not UTF-8 or contains control characters."""
     try:
         text = unquote_to_bytes(path).decode()
     except UnicodeDecodeError:

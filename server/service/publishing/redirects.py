@@ -34,7 +34,7 @@ _BATCH_FILES = 500
 
 
 class Redirect(NamedTuple):
-    """Redirect from `source`, a percent-encoded path on the host `origin`, to a URL on any host."""
+    """A redirect from `source`, a percent-encoded path on the host `origin`, to a URL on any host."""
 
     origin: str
     source: str
@@ -56,14 +56,14 @@ class Redirect(NamedTuple):
 
 @dataclass(frozen=True)
 class RedirectList:
-    """All redirects of a site, sorted by source, and the problems with its aliases."""
+    """A site's redirects, sorted by source, and the problems with its aliases."""
 
     redirects: list[Redirect]
     problems: list[Problem]
 
     @cached_property
     def body(self) -> bytes:
-        """Redirects as JSON, for `GET /redirects`."""
+        """The redirects as JSON, for `GET /redirects`."""
         data = [redirect.as_json() for redirect in self.redirects]
         return dumps({"data": data, "meta": {"total": len(data), "problems": len(self.problems)}})
 
@@ -73,7 +73,7 @@ class RedirectList:
 
 
 class Alias(NamedTuple):
-    """Alias in a document's file. `text` is the alias as written there, and `line` is its line number."""
+    """An alias in a document's file. `text` is the alias as written there, and `line` is its line number."""
 
     document: Document
     address: str
@@ -85,7 +85,7 @@ Aliases = tuple[tuple[Any, int | None], ...]  # the aliases in a file as written
 
 
 class Redirects:
-    """Access to the redirects of a site. Thread-safe."""
+    """Access to a site's redirects. Thread-safe."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site = past, past.site

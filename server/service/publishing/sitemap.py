@@ -1,6 +1,6 @@
 """Sitemaps of all public pages (https://www.sitemaps.org/protocol.html).
 
-If there is more than one sitemap, `/sitemap.xml` is their index.
+If there is more than one sitemap, `/sitemap.xml` is an index of them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +28,7 @@ def part_name(number: int) -> str:
 
 
 def sitemaps(site: PublicSite, max_urls: int = MAX_URLS, max_bytes: int = MAX_BYTES) -> Mapping[str, bytes]:
-    """Return the sitemaps by file name. NAME is the only sitemap or the index of the sitemaps.
+    """Return the sitemaps by file name. NAME is the only sitemap or, if there are several, their index.
 
     Raises NotFoundError if no content type has public URLs.
     """
@@ -76,7 +76,7 @@ def _url(address: str, document: Document, alternates: Iterable[str]) -> bytes:
 
 
 def _alternates(versions: Iterable[tuple[Document, str]], default: str) -> Iterator[str]:
-    """Yield a link for each locale of a document, and one for all other languages."""
+    """Yield a link for each locale of a document, and a default link for all other languages."""
     for document, address in versions:
         language = document.locale.replace("_", "-")
         yield element("xhtml:link", rel="alternate", hreflang=language, href=address)

@@ -1,4 +1,4 @@
-"""Background check for problems that a change to one file causes or resolves in other files."""
+"""Background check for problems in other files that a change to one file causes or resolves."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # (new problems, res
 
 
 class CheckChanges(Job):
-    """Job that checks whether changes have caused problems in other files, once the site is idle."""
+    """Job that checks, once the site is idle, whether changes have caused problems in other files."""
 
     name = "check"
     failure = "a change can't be checked for problems"
@@ -60,7 +60,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the problems that exist only in `after` (new) and only in `before` (resolved)."""
+    """Return the new problems, which exist only in `after`, and the resolved ones, only in `before`."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -77,9 +77,9 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and their difference, serialized for another process.
+    """Two snapshots and the difference between them, serialized for another process.
 
-    `before` is None if both snapshots have the same schema.
+    `before` is None if both snapshots have the same schema, because it can then be reconstructed.
     """
 
     before: PackedSnapshot | None
@@ -129,10 +129,10 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
 ) -> Problems:
-    """Return the new and the resolved problems between documents in two snapshots.
+    """Return the new and the resolved problems that a change causes between documents.
 
-    Each snapshot is paired with the document versions that exist only in it. `moved` contains the keys of
-    added and deleted documents.
+    Each snapshot comes with the document versions that exist only in it. `moved` contains the keys of added
+    and deleted documents.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

@@ -1,4 +1,4 @@
-"""Execution of slow functions in a separate process, so that they do not block requests."""
+"""Runs slow functions in a separate process, so that they do not block requests."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Input for checks: the site's documents and files."""
+"""Input for checks: a site's documents and files."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -32,8 +32,8 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 class Audit:
     """A site's documents and files, as input for checks.
 
-    `texts` contains unsaved texts by path, which replace the files on disk. Checks call `checkpoint` before
-    each document; it can raise an exception to stop the check.
+    `texts` maps paths to unsaved texts, which replace the files on disk. Checks call `checkpoint` before each
+    document; it can raise an exception to stop the check.
     """
 
     root: Path
@@ -58,7 +58,7 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """The document that each file should contain according to its path."""
+        """Maps the path of each file to the document that the file should contain."""
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
@@ -86,7 +86,7 @@ class Audit:
         return tuple(self.read_document(self.claims[path], path, self.parsed(path)[0]) for path in paths)
 
     def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
-        """Return the document in a parsed file, with only its readable values and no timestamps."""
+        """Return the document in a parsed file, with no timestamps and only the values that can be read."""
         reading = Reading(self.snapshot.schema.types, path)
         values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
         document_id = read_own_id(tree, claim.document_id, reading)
@@ -94,7 +94,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Renames of documents and media files, according to git, by old key."""
+        """Renamed documents and media files, according to git, by old key."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -105,7 +105,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Ids of documents and keys of media files, by the uid of their content type."""
+        """Document ids and media file keys, by the uid of their content type."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -119,7 +119,7 @@ class Audit:
         return nearest(self.parsed(path)[1], at)
 
     def parsed(self, path: str) -> tuple[dict[str, Tree], Positions]:
-        """Return the values in a file and their positions, both empty if the file is invalid."""
+        """Return the values in a file and their positions. Both are empty if the file is invalid."""
         if path not in self.texts:
             return parsed(self.root, path)
         try:
@@ -128,7 +128,7 @@ class Audit:
             return {}, {}
 
     def text(self, path: str) -> str:
-        """Raises OSError or SyntaxProblem if the file can't be read."""
+        """Return a file's text, unsaved or from disk. Raises OSError or SyntaxProblem if it can't be read."""
         return self.texts[path] if path in self.texts else read_text(self.root, path)[0]
 
 

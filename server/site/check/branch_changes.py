@@ -28,7 +28,7 @@ MAX_CHANGED_FILES = 1000  # with more changes, the whole site is checked
 
 @dataclass(frozen=True, eq=False)
 class BranchChanges:
-    """The files that have changed since `base`, the commit at which a branch was created."""
+    """The files that have changed since `base`, the commit from which a branch was created."""
 
     root: Path
     base: str
@@ -36,7 +36,7 @@ class BranchChanges:
 
     @property
     def affects_everything(self) -> bool:
-        """Whether all files must be checked, because settings, schemas or very many files have changed."""
+        """Whether all files must be checked, because settings, schemas or a great many files have changed."""
         is_configured = any(p == SETTINGS or p.startswith(f"{TYPES}/") for p in self.paths)
         return is_configured or len(self.paths) > MAX_CHANGED_FILES
 
@@ -46,7 +46,7 @@ class BranchChanges:
 
     @cached_property
     def old_texts(self) -> Mapping[str, str]:
-        """Old texts of the changed files, by path. Omits new files and media files."""
+        """Old texts of the changed files, by path. New files and media files are omitted."""
         paths = sorted(path for path in self.paths if not is_upload(path) and "\n" not in path)
         blobs = read_blobs(self.root, [f"{self.base}:./{path}" for path in paths])
         texts = {}
@@ -120,9 +120,9 @@ def changes_since(root: Path, name: str) -> BranchChanges:
 
 
 def files_that_contain(root: Path, words: list[str], *, untracked: bool = False) -> frozenset[str]:
-    """Return the paths of the tracked files that contain any of the words.
+    """Return the paths of the tracked files that contain any of the given words.
 
-    If `untracked` is set, also search new files that git does not ignore.
+    If `untracked` is set, also search new files, except those that git ignores.
     """
     if not words:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Check of the changes on a branch, including the problems that they cause in unchanged files."""
+"""Checks the changes on a branch, including the problems that they cause in unchanged files."""
 
 import re
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def survey_changes(site: Site, changes: BranchChanges, *, translations: bool = F
 
 
 def _near(audit: Audit, changes: BranchChanges) -> frozenset[str]:
-    """Return the paths of the changed files and of other versions of the same documents."""
+    """Return the paths of the changed files, and of all other versions of the documents in them."""
     claims = (audit.layout.claim(path) for path in changes.paths)
     keys = {(claim.type.uid, claim.name) for claim in claims if claim}
     stems = {_stem(path) for path in changes.paths}
@@ -101,7 +101,7 @@ def _find_between(
 
 
 def _has_duplicates(audit: Audit, changes: BranchChanges) -> bool:
-    """Return whether a changed document might share a unique value with another document."""
+    """Return whether a changed document and another one might share a value that must be unique."""
     schema, tables = audit.snapshot.schema, audit.snapshot.tables
     changed = [document for path, document in audit.documents.items() if path in changes.paths]
     for uid in {document.type.uid for document in changed}:
@@ -181,7 +181,7 @@ def _last_in_address(audit: Audit, path: str) -> str:
 
 
 def _gone_addresses(audit: Audit, changes: BranchChanges) -> Iterator[str]:
-    """Yield the former page addresses and aliases of the changed documents."""
+    """Yield the addresses at which changed documents no longer have their pages, and their old aliases."""
     if not audit.addresses.pages:
         return
     for path, text in changes.old_texts.items():
@@ -209,7 +209,10 @@ def _urls_of(audit: Audit, document: Document) -> Iterator[str]:
 
 
 def _gone_targets(audit: Audit, changes: BranchChanges) -> dict[str, frozenset[str] | None]:
-    """Return removed link targets, mapped to None, and changed files, mapped to their removed anchors."""
+    """Return the link targets that the changes remove, in whole or in part.
+
+    Removed targets are mapped to None, and changed files to their removed anchors.
+    """
     gone: dict[str, frozenset[str] | None] = dict.fromkeys((*changes.gone, *_gone_addresses(audit, changes)))
     for path, anchors in changes.old_anchors().items():
         page = page_of(audit, path)

@@ -1,4 +1,4 @@
-"""Rules that apply to a single document, such as those for links, headings and alternative texts."""
+"""Rules that check a single document, such as its links, headings and alternative texts."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
@@ -108,7 +108,7 @@ def _broken(rule: ContentRule, value: Any, limits: Limits) -> list[str]:
 def _values_at(
     type_: Type, values: Any, names: tuple[str, ...], at: KeyPath
 ) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the key path and the value of each attribute at the path `names` in a document.
+    """Yield the key path and the value of each attribute in a document that the path `names` leads to.
 
     The value is None if a component on the path is missing.
     """
@@ -150,7 +150,7 @@ def _undescribed_images(subject: Subject) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A rule and its check. `reads_prose` is set if the check reads only prose."""
+    """A rule and the function that checks it. `reads_prose` is set if the function reads only prose."""
 
     name: str
     find: Callable[[Subject], Iterator[Problem]]
@@ -197,8 +197,8 @@ def check_text(
 ) -> tuple[Problem, ...]:
     """Return the problems in the text of one document, which might be unsaved.
 
-    `document` contains the values in the text, or is None if the text is invalid. `targets` can be reused
-    until the site changes.
+    `document` contains the values in the text, or is None if the text is invalid. The same `targets` can be
+    reused until the site changes.
     """
     page = page_of(audit, path, text)
     if page is None:

@@ -1,4 +1,4 @@
-"""Automatic fixes for problems, applied by `bifolio check --fix` if they are certain."""
+"""Automatic fixes for problems. `bifolio check --fix` applies those that are certain."""
 
 import posixpath
 from collections import defaultdict
@@ -38,7 +38,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Correction of one mistyped word (a key or a value) in site.yaml or a schema."""
+    """Correction of one mistyped key or value in site.yaml or a schema."""
 
     path: str
     at: KeyPath
@@ -52,7 +52,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return fixes for the problems that mistyped words in site.yaml and schemas cause."""
+    """Return fixes for those of the problems that come from mistyped words in site.yaml or a schema."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -80,19 +80,25 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Raises ConflictError or StorageError if a file can't be read."""
+    """Return the writes that apply the fixes.
+
+    Raises ConflictError or StorageError if a file can't be read.
+    """
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
     return changeset.writes()
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Correct mistyped words. This is a `prepare` function for `Site.write`."""
+    """Correct mistyped words in site.yaml and schemas. This is a `prepare` function for `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in a site that can't be opened, without committing the change."""
+    """Correct mistyped words in the configuration of a site that can't be opened.
+
+    The corrections are not committed.
+    """
     journal = Journal(root, state_folder(root))
     with journal.writing():
         journal.commit(key_fix_writes(root, fixes))
@@ -132,7 +138,7 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 class Fix:
     """Replacement of the value `old` with `new`, or removal of a duplicate key.
 
-    `what` replaces the problem's message unless it is "". `certain` is unset for suggestions.
+    `what` replaces the problem's message unless it is "". `certain` is False for mere suggestions.
     """
 
     document: Document
@@ -155,7 +161,7 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the certain fixes, including those for the duplicate keys in `problems`."""
+    """Return all fixes that are certain, including those for the duplicate keys in `problems`."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
@@ -164,7 +170,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Return the fixes and suggestions for the files at `paths`.
 
-    If `paths` is None, include all files, but no fixes for duplicate keys.
+    If `paths` is None, all files are included, but fixes for duplicate keys are omitted.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -242,7 +248,7 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the intended target of an entry, or None if the entry is correct or unclear."""
+    """Return the target that an entry was probably meant to have, or None if it is correct or unclear."""
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -286,7 +292,10 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document that the path `text` identifies, or None unless there is exactly one."""
+    """Return the id of the document that the path `text` identifies.
+
+    Return None if no document, or more than one, could be meant.
+    """
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -299,7 +308,7 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the renamed or similarly named document that an unknown id probably stands for, or None."""
+    """Return the renamed or similarly named document that was probably meant by an unknown id, or None."""
     if (type_.uid, text) in audit.claimed:
         return None  # correct, but the document's file can't be read
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
@@ -321,7 +330,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """Applied fixes, and the reason for each file that could not be changed, by path."""
+    """The fixes that were applied, and the reason why each remaining file could not be changed, by path."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -329,14 +338,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Request to apply fixes that were found in an audit."""
+    """A request to apply fixes found in an audit."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Apply the fixes in a repair. This is a `prepare` function for `Site.write`."""
+    """Apply the requested fixes. This is a `prepare` function for `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)

@@ -11,7 +11,7 @@ from server.site.check.page_addresses import addresses_of_page
 
 @dataclass(frozen=True, slots=True)
 class FormerLinks:
-    """Former page address, the current address `now`, and the number of links to the former address."""
+    """A page's former address, its current address (`now`), and the number of links to the former address."""
 
     address: str
     now: str
@@ -20,7 +20,7 @@ class FormerLinks:
 
 
 def links_to_former(audit: Audit, renamed: Mapping[str, str]) -> list[FormerLinks]:
-    """Return the links to page addresses that a rename of document files changes.
+    """Return the links to page addresses that change when document files are renamed.
 
     `renamed` maps old paths to new paths. `audit` is the state before the rename.
     """

@@ -1,6 +1,6 @@
-"""Severities of problems, and the problems that a site accepts.
+"""Severities of problems, and which problems a site accepts.
 
-A site accepts a problem in its settings, or with a comment `bifolio-ignore: RULE` in the file.
+A site can accept a problem in its settings, or with a `bifolio-ignore: RULE` comment in the file.
 """
 
 import re
@@ -52,7 +52,7 @@ def ignored_lines(text: str) -> dict[int, frozenset[str]]:
 def is_ignored(problem: Problem, ignored: dict[int, frozenset[str]]) -> bool:
     """Return whether a comment on the same line or the line above accepts the problem.
 
-    A problem without a line number can be accepted on any line.
+    If the problem has no line number, a comment on any line is enough.
     """
     if problem.line is None:
         return any(problem.rule in rules for rules in ignored.values())

@@ -1,7 +1,7 @@
 """Check for links to missing files, pages and headings.
 
-A link to a page address without a document is reported only if the front end probably has no other page
-there.
+If no document's page has the address in a link, the link is reported only if the front end is unlikely to
+have another page there.
 """
 
 import os
@@ -78,9 +78,10 @@ class LinkTargets:
         return None
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the path of the file to which the link `target` in the file at `path` leads, or None.
+        """Return the path of the file that a link leads to, or None.
 
-        A link to a document's page leads to the document's file.
+        `target` is the link's target, and `path` is the file that contains the link. A link to a document's
+        page leads to the document's file.
         """
         if target.startswith(MEDIA_PREFIX):
             return f"{UPLOADS}/{normpath(target.removeprefix(MEDIA_PREFIX))}"
@@ -218,7 +219,7 @@ def broken_links(
 def _leads_to(
     page: Page, link: Link, targets: LinkTargets, gone: Mapping[str, frozenset[str] | None]
 ) -> bool:
-    """Return whether a link leads to a target in `gone`.
+    """Return whether a link leads to one of the targets in `gone`.
 
     `gone` maps removed targets to None, and changed files to their removed anchors.
     """

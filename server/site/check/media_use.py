@@ -1,4 +1,4 @@
-"""Search for media files to which no document refers."""
+"""Finds media files that no document refers to."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _FILE_NAME = re.compile(r"""[^\s/"'()<>\[\]{}|,=#?]+\.[A-Za-z0-9]{1,8}\b""")
 
 
 def find_unused_media(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each media file to which no document refers."""
+    """Yield a problem for each media file that no document refers to."""
     used = {key for uid, key in referred_keys(audit.snapshot) if uid == MEDIA}
     unused = {key: file for key, file in audit.snapshot.media.items() if key not in used}
     if not unused:

@@ -1,4 +1,4 @@
-"""Check for documents to which the site's migrations have not been applied."""
+"""Check for documents that the site's migrations have not been applied to."""
 
 from collections.abc import Iterator
 

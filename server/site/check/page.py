@@ -1,4 +1,4 @@
-"""Text of one document's file, saved or unsaved, and the prose in it."""
+"""The text of one document's file, saved or unsaved, and the prose in it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -21,7 +21,7 @@ Placed = TypeVar("Placed", Link, Heading)
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Prose in the attribute at the path `at`."""
+    """Prose in the attribute at the key path `at`."""
 
     at: KeyPath
     prose: Prose
@@ -29,9 +29,9 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """Text of a document's file, loaded by calling `read` when it is first needed.
+    """The text of a document's file, which is loaded by calling `read` when first needed.
 
-    If `document` is given, the prose comes from its values, which is faster, but then positions do not match
+    If `document` is given, the prose comes from its values. This is faster, but positions then do not match
     the file.
     """
 
@@ -178,7 +178,7 @@ class Page:
 
 
 class _Places:
-    """Lookup of the positions in a file of the links and headings in one value."""
+    """Finds the positions of one value's links and headings in the file."""
 
     def __init__(self, text: str, start: int, otherwise: tuple[int, int]) -> None:
         self._text, self._start, self._otherwise = text, start, otherwise

@@ -1,4 +1,4 @@
-"""Lookup of documents by page address, such as `/articles/fog` (the setting `urls`)."""
+"""Finds documents by page address, such as `/articles/fog` (the `urls` setting)."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,13 +27,13 @@ _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{1,4}$", re.IGNORECASE)  # such as
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Page addresses of one content type, in one locale or in all locales.
+    """The page addresses of one content type, in one locale or in all locales.
 
     - `path`: matches the decoded paths, with the groups `key` and `locale`
     - `start`: decoded path before the first placeholder
-    - `key`: placeholder whose value finds the document, or "" if all documents must be compared
+    - `key`: placeholder whose value identifies the document, or "" if all documents must be compared
     - `locale`: locale of the pattern, or EVERY_LOCALE
-    - `is_exclusive`: set if only documents have matching addresses, because a path segment is fixed or
+    - `is_exclusive`: set if only documents can have matching addresses, because a path segment is fixed or is
       `{locale}`
     """
 
@@ -47,7 +47,7 @@ class Pages:
 
 
 class Match(NamedTuple):
-    """Address that matches `pages`: the value of its placeholder `key`, and its locale."""
+    """A match of an address with `pages`: the value of the placeholder `pages.key`, and the locale."""
 
     pages: Pages
     value: str
@@ -55,7 +55,7 @@ class Match(NamedTuple):
 
 
 class PageAddresses:
-    """Lookup of documents by page address, in one state of a site."""
+    """Finds documents by page address, in one state of a site."""
 
     def __init__(self, snapshot: Snapshot, settings: Settings, layout: Layout) -> None:
         self._snapshot, self._settings, self._layout = snapshot, settings, layout
@@ -85,7 +85,7 @@ class PageAddresses:
         return self._urls[document]
 
     def renamed(self, document: Document, path: str) -> str | None:
-        """Return the page address that a document would have with its file at `path`, or None."""
+        """Return the page address that a document would have if its file were at `path`, or None."""
         before, after = self._layout.claim(document.path), self._layout.claim(path)
         pattern = pattern_of(document.type, document.locale, self._settings)
         if before is None or after is None or pattern is None:
@@ -115,8 +115,8 @@ class PageAddresses:
     def document_at(self, target: str, origin: str = "") -> Document | None:
         """Return the document whose page has the address `target`, preferring the published version.
 
-        If `origin` is given, the page must have this origin. A document named `index` also has the address of
-        its folder.
+        If `origin` is given, the page must have this origin. The page of a document named `index` can also be
+        found at the address of its folder.
         """
         if (target, origin) not in self._found:
             self._found[target, origin] = self._find(target, origin)
@@ -132,20 +132,20 @@ class PageAddresses:
         return None
 
     def is_page(self, match: Match, target: str) -> bool:
-        """Return whether only the page of a document can have the address `target`."""
+        """Return whether `target` can only be the address of a document's page."""
         folder = dirname(normalized(unquote(target)))
         is_known = folder != "/" and self._folders[folder] >= MIN_IN_FOLDER
         return not _FILE_EXTENSION.search(target) and (match.pages.is_exclusive or is_known)
 
     @cached_property
     def _folders(self) -> Counter[str]:
-        """Number of document pages in each folder, such as `/guides`."""
+        """Number of documents with a page in each folder of addresses, such as `/guides`."""
         types = {pages.type.uid for pages in self.pages}
         documents = (d for uid in types for d in self._snapshot.tables[uid].versions.values())
         return Counter(dirname(source_of_address(url)[1]) for d in documents if (url := self.url(d)))
 
     def is_in_default_locale(self, match: Match, target: str) -> bool:
-        """Return whether a translation of a default-locale document would have the address `target`."""
+        """Return whether a translation from the default locale would have the address `target`."""
         default = self._settings.locales.default
         for address in _with_index(target):
             wanted = normalized(unquote(address))
@@ -157,12 +157,12 @@ class PageAddresses:
         return False
 
     def url_in(self, locale: str, document: Document) -> str | None:
-        """Return the URL that a document would have in another locale, or None."""
+        """Return the URL that a document's page would have in another locale, or None."""
         pattern = pattern_of(document.type, locale, self._settings)
         return address_of(document, pattern.replace("{locale}", locale), self._layout) if pattern else None
 
     def matching(self, target: str, origin: str = "") -> Iterator[Match]:
-        """Yield each match of the address `target` with a pattern."""
+        """Yield a match for each URL pattern that the address `target` fits."""
         path = normpath("/" + unquote(target).lstrip("/"))
         for pages in self.pages:
             found = pages.path.fullmatch(path) if origin in ("", pages.origin) else None
@@ -188,7 +188,7 @@ class PageAddresses:
         return self.by_value(pages.type, pages.key).get(value, [])
 
     def by_value(self, type_: Type, name: str) -> Mapping[str, list[Document]]:
-        """Return the documents of a content type, by the value of the placeholder `name`."""
+        """Return the documents of a content type, grouped by the value of the placeholder `name`."""
         if (type_.uid, name) not in self._values:
             documents = list(self._snapshot.tables[type_.uid].versions.values())
             found: dict[str, list[Document]] = defaultdict(list)

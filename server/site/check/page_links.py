@@ -1,4 +1,4 @@
-"""Lookup and check of links to page addresses."""
+"""Resolves and checks links to page addresses."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -19,16 +19,16 @@ from server.storage.git.repository import git_folder
 
 
 class PageLinks:
-    """Lookup of documents by links to their pages, in one state of a site."""
+    """Resolves and checks links to documents' pages, in one state of a site."""
 
     def __init__(self, audit: Audit, suggestions: Suggestions) -> None:
         self._audit, self._suggestions = audit, suggestions
         self._origins: dict[str, str] = {}
 
     def path_of(self, path: str, target: str) -> str | None:
-        """Return the file of the document to whose page a link leads, or None.
+        """Return the path of the document file that a link leads to via the document's page, or None.
 
-        `path` is the file that contains the link.
+        `path` is the file that contains the link, and `target` is the link's target.
         """
         addresses = self._audit.addresses
         if not addresses.pages:
@@ -37,7 +37,7 @@ class PageLinks:
         return document.path if document else None
 
     def fault_of(self, path: str, target: str) -> tuple[str, str] | None:
-        """Return what is wrong with a link to an address without a document, and how to fix it.
+        """Return what is wrong with a link to an address at which there is no document, and how to fix it.
 
         Return None if the front end might have another page there.
         """
@@ -56,7 +56,7 @@ class PageLinks:
         return f"leads to {target}, but no {match.pages.type.singular} has this address", fix
 
     def _renamed(self, match: Match) -> str | None:
-        """Return the current address of the document that once had the address `match`, or None."""
+        """Return the current address of the document that once had the matched address, or None."""
         uid = match.pages.type.uid
         if match.pages.key not in ("name", "documentId"):
             return None
@@ -70,7 +70,7 @@ class PageLinks:
         return None
 
     def _nearest(self, path: str, match: Match) -> str | None:
-        """Return the most similar page address, preferably in the locale of the file at `path`."""
+        """Return the most similar page address, preferably in the locale of the file at `path`, or None."""
         pages, value, locale = match
         known = self._audit.addresses.by_value(pages.type, pages.key) if pages.key else {}
         own = self._audit.documents.get(path)
@@ -89,7 +89,7 @@ class PageLinks:
         return self._origins[path]
 
     def _may_be_unreadable(self, type_: Type, wanted: str) -> bool:
-        """Return whether the address `wanted` might belong to a document whose file is invalid."""
+        """Return whether `wanted` might be the address of a document whose file is invalid."""
         broken = [document for document in self._audit.broken if document.type is type_]
         urls = [self._audit.addresses.url(document) for document in broken]
         return any(url is None or source_of_address(url)[1] == wanted for url in urls)

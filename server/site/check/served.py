@@ -1,4 +1,4 @@
-"""Checks of a site that is being served, with cached results."""
+"""Checks a site while it is being served, and caches the results."""
 
 import logging
 import threading
@@ -38,7 +38,7 @@ BACKOFF_S = 15.0  # after a failed check
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Change that a fix makes to one value, as in the output of `bifolio check --format json`."""
+    """A change that a fix makes to one value, in the form that `bifolio check --format json` prints."""
 
     path: str
     key: str
@@ -52,7 +52,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, its document, and a safe fix if there is one.
+    """A problem, the document that has it, and a safe fix if there is one.
 
     `uid` is "" if the file belongs to no content type.
     """
@@ -68,9 +68,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check: up to MAX_PROBLEMS problems, and the number of omitted problems (`more`).
+    """Result of a check: up to MAX_PROBLEMS problems, and the number of problems omitted (`more`).
 
-    `applied` identifies the checked state (see `Site.applied`).
+    `applied` identifies the state of the site that was checked (see `Site.applied`).
     """
 
     found: tuple[Found, ...]
@@ -80,9 +80,9 @@ class Check:
 
 
 class Checks:
-    """Cached checks of a site that is being served. Thread-safe.
+    """Runs checks of a site that is being served, and caches the last result. Thread-safe.
 
-    `join` returns the current snapshot with users.
+    `join` returns the current snapshot, including users.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -94,10 +94,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the last result, and whether the site is unchanged since that check.
+        """Return the result of the last check, and whether the site has stayed unchanged since then.
 
-        Starts a check if one is due, and waits for it for up to `seconds`. Raises BusyError if there is no
-        result yet.
+        Starts a check if one is due, and waits for it for up to `seconds`. Raises BusyError if no check has
+        finished yet.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -162,9 +162,10 @@ def check_packed(
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site. Return up to MAX_PROBLEMS problems, and the number of omitted problems.
+    """Check a site. Return up to MAX_PROBLEMS problems, and the number of problems omitted.
 
-    `snapshots` are the snapshots without and with users. `known` contains the problems in single files.
+    `snapshots` are the snapshots without and with users. `known` contains the problems already found in
+    individual files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

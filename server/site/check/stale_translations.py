@@ -1,4 +1,4 @@
-"""Search for outdated translations, based on the git history."""
+"""Finds outdated translations by looking at the git history."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ IGNORED_COMMITS = ".git-blame-ignore-revs"  # commits that only reformat, as for
 
 
 def find_stale_translations(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation that is older than the document in the default locale.
+    """Yield a problem for each translation that is older than its document in the default locale.
 
     Changes in the same commit count as simultaneous, and so do all uncommitted changes.
     """
@@ -55,7 +55,7 @@ def _day(seconds: float) -> str:
 def last_changes(root: Path) -> dict[str, float]:
     """Return when each file last changed, in seconds since 1970 (infinity for uncommitted changes).
 
-    Return {} if git can't be used.
+    Returns {} if git can't be used.
     """
     try:
         head = head_commit(root)
@@ -90,7 +90,7 @@ def content_times(commits: Iterable[Commit], ignored: frozenset[str] = frozenset
 
 
 def ignored_commits(root: Path) -> frozenset[str]:
-    """Return the commit ids in the repository's file IGNORED_COMMITS."""
+    """Return the ids of the commits listed in the repository's IGNORED_COMMITS file."""
     top = root.joinpath(*[".."] * prefix_of(root).count("/"))
     try:
         text = (top / IGNORED_COMMITS).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Check of a whole site: settings, schemas and all content files."""
+"""Checks a whole site: settings, schemas and all content files."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -104,7 +104,7 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has more than one, in the order of the locales."""
+    """Yield the published versions of each document that has several, in the order of their locales."""
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
         if locale in order and status == PUBLISHED:
@@ -155,13 +155,13 @@ Place = tuple[str, int | None, int | None, str]  # of a problem: path, line, col
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check: the problems, and the number of checked files.
+    """Result of a check: the problems, and the number of files checked.
 
     - `fixable`: number of values that can be fixed automatically
-    - `fixed`: fixes that were applied
+    - `fixed`: fixes that have been applied
     - `key_fixes`: fixes for site.yaml and schemas
     - `fixes`, `suggestions`: certain and uncertain fixes for documents, by problem
-    - `unseen`: sentence that says which relations could not be checked, or ""
+    - `unseen`: a sentence that says which relations could not be checked, or ""
     - `site`, `audit`: the checked documents, or None (for example, if the configuration is invalid)
     """
 
@@ -231,7 +231,7 @@ def look_at(
 ) -> Survey:
     """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
 
-    `problems` are the problems that are already known. `joined` is the snapshot with users.
+    `problems` contains the problems already known. `joined` is the snapshot that includes users.
     """
     found = {_with_position(audit, problem): None for problem in problems}
     optional = (f for rule, f in OPTIONAL_AUDITS.items() if audit.settings.level_of(rule) != "off")
@@ -264,7 +264,7 @@ def report_on(audit: Audit, found: Collection[Problem]) -> Survey:
 
 
 def join_users(audit: Audit) -> tuple[Snapshot, str]:
-    """Return the snapshot with users, and the reason why relations to users can't be checked (or "")."""
+    """Return the snapshot including users, and the reason why relations to users can't be checked (or "")."""
     if not audit.snapshot.schema.knows_users:
         return audit.snapshot, ""
     join = import_module("server.site.check.users").join_users

@@ -22,7 +22,7 @@ from server.storage.media import SIDECAR_SUFFIX
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file in a content folder that belongs to no content type.
 
-    Description files without a media file are also reported.
+    Description files whose media file does not exist are also reported.
     """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -119,7 +119,7 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that lacks the documentId set in another version of the document."""
+    """Yield a problem for each file without a documentId, if another version of its document has one."""
     for path, (written, other) in written_ids(audit).items():
         what = (
             f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
@@ -129,7 +129,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the missing documentIds by path, each with the path of a file that sets it."""
+    """Return the missing documentIds by path, each with the path of the file that sets it."""
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -145,7 +145,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each translation without a document in the default locale."""
+    """Yield a problem for each translation that has no document in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -167,7 +167,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def _renamed_translation(audit: Audit, path: str, document: Document, defaults: set[str]) -> str:
-    """Return advice to rename a translation if the document was renamed, otherwise ""."""
+    """Return advice to rename a translation if its document was renamed, otherwise ""."""
     rename = audit.renames.get((document.type.uid, document.document_id))
     claim = audit.claims.get(path)
     if rename is None or claim is None or rename.name not in defaults:
@@ -219,7 +219,7 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file with the same document in the locale `locale`, or None."""
+    """Return the path of the file that contains the same document in the given locale, or None."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)

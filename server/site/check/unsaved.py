@@ -1,4 +1,4 @@
-"""Checks of a site that include unsaved texts from an editor."""
+"""Checks a site, including unsaved texts from an editor."""
 
 import shutil
 import time
@@ -44,9 +44,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """Contents of a site's files on disk, without the documents in invalid files.
+    """The contents of a site's files on disk, without documents from invalid files.
 
-    `others` are the problems outside content files.
+    `others` contains the problems outside content files.
     """
 
     root: Path
@@ -130,7 +130,7 @@ def _is_invalid(entry: Entry) -> bool:
 
 
 def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
-    """Return the entry of a media file with a new description, or None for a file in a bucket."""
+    """Return a media file's entry with a new description, or None if the media file is in a bucket."""
     if before.signature is None or before.path.endswith(SIDECAR_SUFFIX):
         return None
     facts = store.image_cache.facts(upload_path(before.path) or "") if store.image_cache else NO_FACTS
@@ -144,7 +144,7 @@ def _read_described(store: Store, before: Entry, data: bytes) -> Entry | None:
 def survey_unsaved(
     overlay: Overlay, readings: Readings | None = None, checkpoint: Callable[[], None] = lambda: None
 ) -> Survey:
-    """Check all files of a site, including unsaved texts.
+    """Check all of a site's files, including unsaved texts.
 
     `readings` is the cache from the last check. `checkpoint` is called before each document, and can raise an
     exception to stop the check.
@@ -162,7 +162,7 @@ def survey_unsaved(
 
 
 def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
-    """Return the problems in one file, including missing relation targets, without reading other files."""
+    """Return the problems in one file, including missing relation targets, without reading any other file."""
     basis = overlay.basis
     entry = overlay.entries.get(path) or basis.entries.get(path)
     document = overlay.document(path) or _invalid_document(overlay, path)
@@ -175,7 +175,7 @@ def problems_in_text(overlay: Overlay, path: str) -> tuple[Problem, ...]:
 
 
 def fixes_in_text(overlay: Overlay, path: str, problems: Iterable[Problem]) -> Survey:
-    """Return a survey of `problems`, which are in one file, with their fixes."""
+    """Return a survey of the given problems in one file, including any fixes for them."""
     audit, problems = overlay.audit, tuple(problems)
     possible = fixes_by_place(audit, {path} if any(p.rule in FIXABLE_RULES for p in problems) else ())
     found = {p: fix for p in problems if (fix := possible.get(place_of(p)))}
@@ -209,7 +209,7 @@ def _invalid_document(overlay: Overlay, path: str) -> Document | None:
 
 
 def configuration_problems(root: Path, texts: Mapping[str, str]) -> Survey:
-    """Check site.yaml and the schemas, using `texts` instead of the files on disk."""
+    """Check site.yaml and the schemas. Unsaved `texts` replace the files on disk."""
     changed = {path: text for path, text in texts.items() if is_configuration(path)}
     if not changed:
         return _configuration_survey(root)

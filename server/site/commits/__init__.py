@@ -1,1 +1,1 @@
-"""Commits of writes through the API: when they are created, which files they contain, and their messages."""
+"""Commits writes made through the API: when to commit, which files to include, and what the message says."""

@@ -17,10 +17,10 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit of `files` on top of `base`, without moving a branch. Raises CommitError.
+    """Create a commit of `files` on top of `base`, without moving any branch. Raises CommitError.
 
-    `documents` are listed at the end of the commit message. The result has no commit if git ignores all of
-    the files.
+    `documents` are listed at the end of the commit message. If git ignores all of the files, no commit is
+    created.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = person.author(by.name, by.email)

@@ -1,4 +1,4 @@
-"""Update of the served state after a commit by this server, which gives the files new timestamps."""
+"""Updates the served state after this server makes a commit, which gives the files new timestamps."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,9 +16,9 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit by calling `move_head`, and return a record of the new timestamps.
+    """Move the branch to a commit by calling `move_head`, and return a record of the files' new timestamps.
 
-    The caller must hold the write lock and git's index lock, which `move_head` releases.
+    The caller must hold the write lock and git's index lock. `move_head` releases the index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

@@ -1,4 +1,4 @@
-"""Commits of writes through the API, if the site's settings enable them (docs/history.md)."""
+"""Commits writes made through the API, if the site's settings enable this (docs/history.md)."""
 
 import logging
 import time
@@ -64,7 +64,7 @@ GC_INTERVAL_S = 600.0  # for `git gc --auto`
 
 
 class Committer:
-    """Committer of the writes in a site's commit queue.
+    """Commits the writes in a site's commit queue.
 
     - `locked`: context manager that holds the write lock
     - `append`: appends a record to the change log
@@ -145,7 +145,7 @@ class Committer:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Append `writes` to the chain. Return False if nothing can be prepared on top of them."""
+        """Append `writes` to the chain. Return False if no further writes can be prepared on top of them."""
         return chain.add(self._replica.contents, writes)
 
     def described(
@@ -248,7 +248,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge without writing files, except `joined.beside`. Return the same as `finish`."""
+        """Commit a merge, writing no files except `joined.beside`. Return the same values as `finish`."""
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -309,7 +309,7 @@ class Committer:
                 return
 
     def repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether commits must be created by `git commit`. Raises CommitError."""
+        """Return the repository, and whether `git commit` must create the commits. Raises CommitError."""
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -449,7 +449,7 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager that holds the write lock, after repeating writes that git has overwritten.
+        """Context manager that acquires the write lock, and repeats the writes that git has overwritten.
 
         The caller must hold git's index lock. Raises CommitError.
         """
@@ -463,7 +463,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that repeat the uncommitted writes overwritten by a git command.
+        """Return new writes that repeat the uncommitted writes overwritten by a git command.
 
         The caller must hold the write lock. Raises CommitError and GitError.
         """

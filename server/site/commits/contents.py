@@ -1,4 +1,4 @@
-"""Old and new contents of written files, for commits."""
+"""Old and new contents of the files in a write, for commits."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,8 +28,9 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def content_digest(content: bytes | Path | None) -> str | None:
-    """Return the digest of a file's content, MISSING for a deletion, or None if it is unreadable or too
-    large.
+    """Return the digest of a file's content, or MISSING for a deletion.
+
+    Returns None if the content is unreadable or too large.
     """
     if content is None:
         return MISSING

@@ -1,4 +1,4 @@
-"""Grouping of queued writes into commits."""
+"""Groups queued writes into commits."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -31,7 +31,7 @@ class Group:
         return {path: write for write in self.writes for path in write.files}
 
     def written_later(self, pending: Iterable[Pending]) -> Iterator[tuple[str, Pending]]:
-        """Yield the path and the write for each later write to one of the group's files."""
+        """Yield the path and the write for each later write to any of the group's files."""
         last = self.last_by_path
         for write in pending:
             for path in write.files.keys() & last.keys():
@@ -39,7 +39,7 @@ class Group:
                     yield path, write
 
     def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
-        """Return the versions that the group replaced and the versions that later writes contain, by path.
+        """For each path, return the versions that the group replaced and those that later writes contain.
 
         The group's own versions count as replaced.
         """

@@ -27,14 +27,14 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and functions that describe the write.
+    """The author of a write, and functions that describe the write.
 
     All functions except `keep` receive the result of the write.
 
     - `addressed`: returns the (uid, id) of each document to mention in the message; None to mention all
       changed documents
     - `joined`: returns the merge to commit with the write
-    - `describe`: returns the message, used if the request contains none
+    - `describe`: returns the message to use if the request contains none
     - `keep`: returns a context manager that saves the replaced files for undo
     """
 
@@ -58,7 +58,7 @@ def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Merge that is committed with a write. `base` and `joins` are the parents of the merge commit.
+    """A merge that is committed along with a write. `base` and `joins` are the parents of the merge commit.
 
     - `ready`: id of the existing merge commit, or ""
     - `exact`: whether to create no commit at all if `ready` can't be used
@@ -89,7 +89,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """Changed document and its description, such as `Update article "Fog"`, in a commit message.
+    """A changed document and how a commit message describes it, such as `Update article "Fog"`.
 
     `name` identifies the document at the end of the message.
     """
@@ -107,7 +107,7 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """Change to one file of a document. If the file was deleted, `document` is the same as `before`."""
+    """A change to one file of a document. If the file was deleted, `document` is the same as `before`."""
 
     write: Write
     document: Document | None = None
@@ -119,7 +119,7 @@ def touched_documents(
 ) -> list[Touched]:
     """Return the documents and media files that the writes change.
 
-    `entries` and `snapshot` are from before the writes.
+    `entries` and `snapshot` show the state before the writes.
     """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
@@ -156,7 +156,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
     """Return a verb for the change to a document, such as "Unpublish".
 
-    `snapshot` is from before the write.
+    `snapshot` shows the state before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}

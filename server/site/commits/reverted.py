@@ -1,4 +1,4 @@
-"""Detection of uncommitted writes that a git command such as `git reset --hard` has overwritten."""
+"""Detects uncommitted writes that a git command such as `git reset --hard` has overwritten."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Content of an uncommitted write to a file that has changed on disk since the write."""
+    """The content of an uncommitted write, if the file has changed on disk since then."""
 
     content: bytes | Path | None
     basis: Basis
@@ -54,7 +54,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
     """Return writes that restore the files that a git command has reset to an earlier version.
 
-    Raises CommitError and GitError.
+    `unseen` contains the files that might have been reset. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))

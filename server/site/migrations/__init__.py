@@ -1,3 +1,4 @@
-"""Migrations: changes to schemas, along with the matching changes to all documents and settings
-(docs/migrate.md).
+"""Migrations: schema changes, along with the matching changes to all documents and settings.
+
+See docs/migrate.md.
 """

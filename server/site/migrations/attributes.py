@@ -1,4 +1,4 @@
-"""The migrations `rename` and `drop`, which rename or remove one attribute."""
+"""The `rename` and `drop` migrations, which rename or remove one attribute."""
 
 from collections.abc import Collection
 
@@ -19,7 +19,7 @@ BODY_TYPES = ("richtext", "text", "string")  # that `options.body` can name
 
 
 def configure_after(draft: Draft, before: Configuration) -> Configuration:
-    """Return the drafted configuration. Refuse the migration if the configuration has new problems."""
+    """Return the configuration as drafted. Refuse the migration if it would cause new problems there."""
     after = draft.configuration()
     for problem in new_problems(before, after):
         draft.refuse(problem.path, problem.message, problem.fix)
@@ -27,7 +27,7 @@ def configure_after(draft: Draft, before: Configuration) -> Configuration:
 
 
 def keep_body(draft: Draft, before: Type, after: Schema, name: str | None) -> None:
-    """Set `options.body` in the schema if an attribute other than `name` would become the Markdown body."""
+    """Set `options.body` to `name` if a different attribute would otherwise become the Markdown body."""
     type_ = after.types[before.uid]
     attribute = type_.attributes.get(name or "")
     if type_.body == name or attribute is None or attribute.type not in BODY_TYPES:
@@ -79,7 +79,7 @@ def rename(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def drop(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Remove an attribute from its schema, and its values from all documents."""
+    """Remove an attribute from its schema, and remove its values from all documents."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     after, derived = before, False
@@ -125,8 +125,8 @@ def replace_references(
 ) -> list[tuple[str, KeyPath]]:
     """Update the references to an attribute in site.yaml.
 
-    Refuse the migration for references that can't be updated, and for references in schemas. References under
-    the keys `except_in` are returned instead.
+    Refuse the migration if there are references in schemas, or references that can't be updated. References
+    under the keys in `except_in` do not count, and are returned instead.
     """
     excepted, name = [], new.old
     for path, edits in in_schemas(schema, type_, name, f"{name}-new").items():

@@ -1,4 +1,4 @@
-"""Conversions of values between attribute types, for the migration `retype`.
+"""Conversions of values between attribute types, for the `retype` migration.
 
 A conversion is exact if it can be reversed.
 """
@@ -24,10 +24,9 @@ _CANONICAL = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """Result of a conversion. If `keeps` is set, the value stays as written; otherwise, `tree` is the new
-    value.
+    """Result of a conversion. If `keeps` is set, the value stays as written; otherwise, it becomes `tree`.
 
-    `is_exact` is unset if the conversion loses information.
+    `is_exact` is False if the conversion loses information.
     """
 
     tree: Any = None
@@ -106,8 +105,8 @@ CONVERSIONS: Mapping[tuple[str, str], Convert] = {
 def convert_tree(tree: Tree, old: Attribute, new: Attribute) -> Converted | None:
     """Convert a value in a file from `old` to `new`, or return None if that is impossible.
 
-    A value that means the same for both attributes is kept. Raises Unreadable if the value is not valid for
-    `old`.
+    A value that means the same for both attributes is left as it is. Raises Unreadable if the value is not
+    valid for `old`.
     """
     if is_null(tree):
         return Converted(keeps=True)

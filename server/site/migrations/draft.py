@@ -1,4 +1,4 @@
-"""Draft of a migration: changed files, and reasons why the migration is impossible."""
+"""Draft of a migration: the changed files, and any reasons why the migration is impossible."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ Editor = Callable[["Place"], Edits]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Mapping of attributes to values at the path `at` in a document. The path () is the whole document."""
+    """The attributes and values at the path `at` in a document. The path () stands for the whole document."""
 
     path: str
     claim: Claim
@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Reason that prevents a migration, or a value that the migration would lose."""
+    """A reason why a migration is impossible, or a value that the migration would lose."""
 
     path: str
     at: KeyPath
@@ -54,10 +54,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Draft:
-    """Draft of a migration, with the reasons that prevent it (`refusals`) and the values it would lose
-    (`losses`).
+    """Draft of a migration.
 
-    Losses prevent the migration unless `lossy` is set. `documents` contains the paths of changed documents.
+    - `refusals`: reasons why the migration is impossible
+    - `losses`: values that the migration would lose, which is only allowed if `lossy` is set
+    - `documents`: paths of the changed documents
     """
 
     context: Context
@@ -139,7 +140,7 @@ class Draft:
         self.losses.append(Finding(path, at, message))
 
     def described(self, findings: Iterable[Finding]) -> Iterator[str]:
-        """Yield a line of text for each finding, with its position in the original file."""
+        """Yield a line of text about each finding, including its position in the original file."""
         for found in findings:
             line, column = found.line, None
             if line is None and found.at:
@@ -148,7 +149,7 @@ class Draft:
             yield f"{place_of(found.path, line, column)}: {with_fix(found.message, found.fix)}"
 
     def require_possible(self) -> None:
-        """Raise ValidationError if the migration is refused, or would lose values without `lossy`."""
+        """Raise ValidationError if the migration is refused, or would lose values and `lossy` is not set."""
         if self.refusals:
             raise ValidationError(self._listed("The migration is not possible", self.refusals))
         if self.losses and not self.lossy:
@@ -188,7 +189,10 @@ class Draft:
     # --- documents -----------------------------------------------------------------------------
 
     def claimed(self, layout: Layout, uids: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-        """Yield the path and the claim of each document file of the given content types."""
+        """Yield the path and the claim of each document file of the given content types.
+
+        The claim says which document the path stands for.
+        """
         wanted = frozenset(uids)
         for path in list(self.paths):
             claim = layout.claim(path) if path.endswith(ENDINGS) else None

@@ -1,4 +1,4 @@
-"""Edits to keys and values in one file, which leave everything else unchanged."""
+"""Edits to keys and values in a file, which leave the rest of the file unchanged."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
@@ -74,8 +74,8 @@ def edit_text(
 ) -> str:
     """Return the text of a file with `edits` applied.
 
-    `body` and `new_body` name the attribute in the Markdown body before and after the edits. `tree` is the
-    parsed text, if known. Raises SyntaxProblem, and ConflictError if other values would change.
+    `body` and `new_body` name the attribute stored in the Markdown body before and after the edits. `tree` is
+    the parsed text, if known. Raises SyntaxProblem, and ConflictError if other values would change.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = edits.applied_to(parse(path, text, body) if tree is None else tree)

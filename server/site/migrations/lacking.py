@@ -1,4 +1,4 @@
-"""Search for documents to which the site's migrations have not been applied."""
+"""Finds documents to which the site's migrations have not been applied."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ LACKING_FIX = "run bifolio migrate apply"
 class Lacking:
     """A migration, and the documents to which it has not been applied.
 
-    - `documents`: line number of the first change that the migration would make, by path
+    - `documents`: paths of these documents, each with the number of the first line that the migration would
+      change
     - `unclear`: messages about documents that can't be migrated
     """
 
@@ -27,9 +28,9 @@ class Lacking:
 
 
 def find_lacking(context: Context) -> list[Lacking]:
-    """Return all migrations of the site in order, with the documents that lack them.
+    """Return all of the site's migrations in order, with the documents that lack them.
 
-    No documents are listed for scripts. Raises ValidationError if a migration's file is invalid.
+    Migrations that run scripts come without documents. Raises ValidationError if a migration file is invalid.
     """
     return _lacking_of(context, kept_migrations(context))
 
@@ -59,7 +60,10 @@ def _first_change(old: str, new: str) -> int:
 
 
 def lacking_problems(context: Context) -> Iterator[Problem]:
-    """Yield a problem for each document that lacks migrations, or one for an invalid migration file."""
+    """Yield a problem for each document that lacks migrations.
+
+    If a migration file is invalid, yield only a problem for that file.
+    """
     try:
         migrations = read_kept(context)
     except SetupError as error:

@@ -23,7 +23,7 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """Required and optional keys of a migration file."""
+    """The required and optional keys of a migration file."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A change to the schema and the documents. `path` is "" if no file stores it yet."""
+    """A change to the schema and the documents. `path` is "" if the migration is not stored in a file yet."""
 
     operation: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -58,14 +58,14 @@ def _shown(key: str, value: Any) -> str:
 
 
 def kept_path(paths: Iterable[str], migration: Migration, name: str) -> str:
-    """Return the path for a new migration, numbered after those in `paths`."""
+    """Return the file path for a new migration, with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     slug = _NOT_SLUG.sub("-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()).strip("-")
     return f"{MIGRATIONS}/{max(numbers, default=0) + 1:04}-{migration.operation}-{slug[:60]}.yaml"
 
 
 def next_path(paths: Iterable[str], path: str) -> str:
-    """Return `path` with its number replaced by the next number after those in `paths`."""
+    """Return `path`, but with the next number after those in `paths`."""
     numbers = [int(found[1]) for found in map(_NAME.fullmatch, paths) if found]
     return re.sub(r"/[0-9]+-", f"/{max(numbers, default=0) + 1:04}-", path, count=1)
 
@@ -76,13 +76,13 @@ def kept_text(migration: Migration) -> str:
 
 
 def kept_paths(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the paths of all migrations, sorted by number and then by name."""
+    """Yield those of the `paths` that are migrations, sorted by number and then by name."""
     found = [(int(match[1]), path) for path in paths if (match := _NAME.fullmatch(path))]
     return (path for _, path in sorted(found))
 
 
 def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migration:
-    """Parse the text of a migration's file. Raises SetupError.
+    """Parse the text of a migration file. Raises SetupError.
 
     `known` contains the arguments of each operation.
     """
@@ -118,7 +118,7 @@ def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migr
 
 
 def _argument(key: str, value: Tree) -> str | list[str]:
-    """Raises ValueError if the argument has the wrong type."""
+    """Check the type of an argument, and return its value. Raises ValueError if the type is wrong."""
     if key in _LISTS:
         if not isinstance(value, list) or not value or not all(map(_is_text, value)):
             raise ValueError(f"must be a list of names (found {describe_value(value)})")
@@ -136,7 +136,7 @@ def _is_text(value: Tree) -> bool:
 
 
 def find_type(schema: Schema, name: str) -> Type:
-    """Return the type with a name such as `article` or `shared.seo`. Raises ValidationError."""
+    """Return the type that a name such as `article` or `shared.seo` refers to. Raises ValidationError."""
     found = schema.subjects.get(name) or schema.types.get(name)
     if found is None or (found.kind != "component" and not found.uid.startswith("api::")):
         names = [*schema.subjects, *(uid for uid, t in schema.types.items() if t.kind == "component")]

@@ -1,4 +1,4 @@
-"""The migration `move` between two content types that are connected by a relation."""
+"""The `move` migration between two content types that are connected by a relation."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -31,7 +31,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Move:
-    """Move of an attribute between two types, along a relation that documents of the type `owner` store."""
+    """Move of an attribute between two types, along a relation stored in documents of the type `owner`."""
 
     source: Type
     target: Type
@@ -43,7 +43,7 @@ class _Move:
 
     @property
     def path_in_source(self) -> tuple[tuple[str, ...], ...]:
-        """Paths from the source type to the moved attribute, or () if there is no such relation."""
+        """The path from the source type to the moved attribute, in a tuple, or () if there is none."""
         if self.owner is self.source:
             return ((self.relation.name, self.name),)
         inverse = self.relation.inversed_by
@@ -124,7 +124,7 @@ def _edit_schemas(draft: Draft, before: Configuration, move: _Move) -> None:
 
 
 def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bool) -> None:
-    """Find the new value for each file of the target type, and refuse contradictory values."""
+    """Find the new value for each file of the target type. Refuse the migration if values conflict."""
     layout = Layout(before.schema, before.settings)
     sources = list(_files(draft, layout, move.source))
     targets = list(_files(draft, layout, move.target))
@@ -157,7 +157,7 @@ def _find_values(draft: Draft, before: Configuration, move: _Move, *, is_new: bo
 
 
 def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
-    """Yield all files of a content type. Refuse the migration for each file that can't be parsed."""
+    """Yield all files of a content type that can be parsed. Refuse the migration if there are any others."""
     for path, claim in draft.claimed(layout, (type_.uid,)):
         try:
             tree = parse(path, draft.text(path), type_.body if path.endswith(MARKDOWN) else None)
@@ -170,7 +170,7 @@ def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
 
 
 def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:
-    """Yield each file of the source type with each target file that gets its value.
+    """Yield pairs of a source file and a target file that gets its value.
 
     A draft gets the value of the source's draft or, if there is none, the published value.
     """

@@ -23,7 +23,7 @@ Planner = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Kind of migration, with its planning function and arguments.
+    """A kind of migration, with its planning function and arguments.
 
     `names_file` is the argument whose value becomes part of the file name.
     """
@@ -59,7 +59,7 @@ ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in O
 
 @dataclass(frozen=True, slots=True)
 class NewMigration:
-    """Request to apply a new migration. If `lossy` is set, the migration is allowed to lose values."""
+    """A request to apply a new migration. If `lossy` is set, the migration is allowed to lose values."""
 
     migration: Migration
     lossy: bool = False
@@ -67,7 +67,7 @@ class NewMigration:
 
 @dataclass(frozen=True, slots=True)
 class ApplyKept:
-    """Request to apply the site's migrations to the documents that lack them.
+    """A request to apply the site's migrations to the documents that lack them.
 
     Migrations that contain Python code are skipped unless `scripts` is set.
     """
@@ -88,7 +88,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps of one or more migrations, in order."""
+    """The steps of one or more migrations, in order."""
 
     steps: tuple[Step, ...]
 
@@ -111,7 +111,10 @@ def plan_new(request: NewMigration, context: Context) -> Plan:
 
 
 def plan_kept(request: ApplyKept, context: Context) -> Plan:
-    """Prepare the site's migrations for documents that lack them. Raises ValidationError like `plan_new`."""
+    """Prepare the site's migrations for the documents that lack them.
+
+    Raises ValidationError like `plan_new`.
+    """
     steps, known = [], set[str]()
     for migration in kept_migrations(context):
         if OPERATIONS[migration.operation].runs_code and not request.scripts:

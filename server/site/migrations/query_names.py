@@ -1,4 +1,4 @@
-"""Replacement of attribute names in query parameters in site.yaml, such as `populate` and `sort`."""
+"""Replaces attribute names in query parameters in site.yaml, such as `populate` and `sort`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class NewNames:
 
 @dataclass(frozen=True, slots=True)
 class QueryNames:
-    """Editor for the attribute names in query parameters."""
+    """Replaces attribute names in query parameters."""
 
     schema: Schema
     new: NewNames
@@ -53,7 +53,7 @@ class QueryNames:
         return edits
 
     def populate(self, type_: Type, value: Tree) -> Edits:
-        """Return the edits to a value of `populate`: comma-separated paths, a list of paths, or a mapping."""
+        """Return the edits to a `populate` value: comma-separated paths, a list of paths, or a mapping."""
         if not isinstance(value, dict):
             return self._texts(type_, value, keeps_start=True)
         edits = Edits()
@@ -128,7 +128,7 @@ class QueryNames:
         return [".".join(each) + colon + order for each in made if each]
 
     def request(self, url: str) -> str:
-        """Return the URL of a request, such as `/api/articles?sort=title`, with the new names."""
+        """Return a request URL, such as `/api/articles?sort=title`, with the new names."""
         parts = urlsplit(url)
         names = parts.path.removeprefix("/api/").split("/")
         type_ = self.schema.endpoints.get(names[0])
@@ -146,7 +146,10 @@ class QueryNames:
         return url[: url.index("?") + 1] + "&".join(pairs)
 
     def _pair(self, type_: Type, key: str, value: str) -> tuple[str, str]:
-        """Return a parameter's key, such as `filters[author][name][$eq]`, and value with the new names."""
+        """Return a parameter's key and value with the new names.
+
+        A key is, for example, `filters[author][name][$eq]`.
+        """
         first, *steps = key.replace("]", "").split("[")
         types, made, mode = [type_], [first], first
         for step in steps:
@@ -236,7 +239,7 @@ def _joined(path: list[str], new: tuple[str, ...], spaces: str) -> list[str]:
 
 
 def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -> None:
-    """Add edits that replace the entry `key` of `tree` with the entries of its mapping `inner`."""
+    """Add edits that replace the entry `key` of `tree` with the entries of `inner`, the mapping under it."""
     if taken := inner.keys() & tree.keys():
         edits.refused[key,] = f'there is already an entry "{min(taken)}"'
     elif len(inner) == 1:
@@ -246,7 +249,7 @@ def _lift(edits: Edits, tree: dict[str, Any], key: str, inner: dict[str, Any]) -
 
 
 def _without_empty(edits: Edits, value: dict[str, Any]) -> Edits:
-    """Return `edits`, or the removal of the mapping `value` if nothing would remain in it."""
+    """Return `edits`, or an edit that removes the mapping `value` if `edits` would leave it empty."""
     only_removals = not edits.renames and not edits.refused
     removed = {at[0] for at, new in edits.values.items() if len(at) == 1 and new is REMOVE}
     is_empty = only_removals and len(removed) == len(edits.values) and removed == value.keys()

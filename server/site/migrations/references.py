@@ -21,7 +21,7 @@ _INVERSE = ("inversedBy", "mappedBy", "morphBy")
 def references(draft: Draft, schema: Schema, type_: Type, old: str, new: str) -> dict[str, Edits]:
     """Return the edits, by file path, that rename an attribute wherever schemas and site.yaml refer to it.
 
-    The definition of the attribute is not renamed.
+    The attribute's own definition is not renamed.
     """
     found = in_schemas(schema, type_, old, new)
     found[FILE] = in_settings(draft, schema, type_, NewNames(type_.uid, old, ((new,),)))

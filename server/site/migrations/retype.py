@@ -1,4 +1,4 @@
-"""The migration `retype`, which changes the type of an attribute and converts its values."""
+"""The `retype` migration, which changes an attribute's type and converts its values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -134,7 +134,7 @@ def _former(new: Attribute, word: str) -> Attribute:
 
 
 def _wanted(type_: Type, old: Attribute, word: str, values: tuple[str, ...]) -> Attribute:
-    """Return the attribute with the new type `word`. Raises ValidationError if it can't be converted."""
+    """Return the attribute with the new type `word`. Raises ValidationError if conversion is impossible."""
     name = f"{type_.uid}.{old.name}"
     if word == _word(old):
         raise ValidationError(f"{name} already has the type {word}")

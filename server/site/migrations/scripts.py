@@ -1,6 +1,6 @@
-"""The migrations `script` and `split`, which call a Python function of the site (docs/migrate.md).
+"""The `script` and `split` migrations, which call one of the site's own Python functions (docs/migrate.md).
 
-Only `bifolio migrate` executes the code, never the server, a merge or `bifolio check`.
+Only `bifolio migrate` executes this code; the server, merges and `bifolio check` never do.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Document = dict[str, Any]
 
 
 def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Call the site's function `migrate` for each document of a type, and save the results."""
+    """Call the site's own `migrate` function for each document of a type, and save the results."""
     before = draft.configuration()
     type_ = find_type(before.schema, str(migration.arguments["type"]))
     names = _run(migration)
@@ -48,7 +48,7 @@ def script(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
-    """Replace an attribute with the attributes whose values the site's function `split` returns."""
+    """Replace an attribute with several others. The site's own `split` function returns their values."""
     before = draft.configuration()
     type_, name = split_target(before.schema, str(migration.arguments["attribute"]))
     names = _run(migration)
@@ -89,7 +89,7 @@ def split(draft: Draft, migration: Migration, *, is_new: bool) -> None:
 
 
 def _private(draft: Draft, type_: Type, name: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attribute definitions with `private` set to true by default."""
+    """Return the attribute definitions, with `private` set to true unless they define it."""
     found = dict(attributes)
     for new, raw in attributes.items():
         if isinstance(raw, dict) and "private" not in raw:
@@ -139,7 +139,9 @@ def _values(tree: Mapping[str, Any]) -> Document:
 
 
 def _inheriting(raw: Any, old: Mapping[str, Any]) -> Any:
-    """Return the definition `raw`, which inherits `private` and `localized` from `old`."""
+    """Return `raw`, with `private` and `localized` inherited from the definition `old` unless `raw` sets
+    them.
+    """
     if not isinstance(raw, dict):
         return raw
     made = dict(raw)

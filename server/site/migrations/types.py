@@ -1,4 +1,4 @@
-"""The migrations `rename-component`, `rename-type` and `set-locale`."""
+"""The `rename-component`, `rename-type` and `set-locale` migrations."""
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath

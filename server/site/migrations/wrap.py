@@ -1,4 +1,4 @@
-"""The migrations `wrap`, `unwrap` and `move`, which move attributes into and out of components."""
+"""The `wrap`, `unwrap` and `move` migrations, which move attributes into and out of components."""
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -70,7 +70,10 @@ def _into_component(
 
 
 def _require_wrappable(draft: Draft, schema: Schema, type_: Type, names: Sequence[str], holder: str) -> None:
-    """Update site.yaml, or raise ValidationError if one of the attributes can't be in a component."""
+    """Check that the attributes can be moved into a component, and update references to them in site.yaml.
+
+    Raises ValidationError if one of them can't be moved.
+    """
     for name in names:
         require_attribute(type_, name)
         attribute = type_.attributes[name]

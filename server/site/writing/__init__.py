@@ -1,1 +1,1 @@
-"""Preparation of writes, including those that the git remote must accept before any file changes."""
+"""Prepares writes, including those that the git remote must accept before any file changes."""

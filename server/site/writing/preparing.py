@@ -1,4 +1,4 @@
-"""Preparation of writes, which determines the changed files without writing them."""
+"""Prepares writes by determining which files they change, without changing those files."""
 
 import time
 from collections.abc import Callable
@@ -28,7 +28,7 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 class SpeculativeWrite:
     """A write that is prepared before the git remote has accepted the earlier writes in `chain`.
 
-    `first` contains the document versions on which the first preparation was based.
+    `first` contains the document versions that the first preparation was based on.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -59,7 +59,7 @@ def prepare_on(
 def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
     """Return whether a change is quick enough to be prepared while the write lock is held.
 
-    The last attempt is allowed more time, because the write would otherwise fail.
+    The last attempt is allowed more time, because the write fails if it does not succeed.
     """
     return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 

@@ -26,7 +26,7 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 class Chain:
     """Prepared writes that have not changed any files yet. Not thread-safe.
 
-    Changesets can read files from a chain as if its writes had been done.
+    Changesets can read files from a chain as if its writes had already been made.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
@@ -72,7 +72,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function like `recent` that also yields the versions replaced by this chain."""
+        """Return a function like `recent` that also yields the versions that this chain replaces."""
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -84,7 +84,8 @@ class Chain:
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
         """Append writes that were prepared as one commit, and return True.
 
-        Return False if nothing more can be prepared on top of them, for example if they write media files.
+        Return False instead if nothing more can be prepared on top of them, for example if they write media
+        files.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -111,7 +112,7 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Return `writes`, updated for earlier writes that are now on disk.
+    """Return `writes`, updated to follow earlier writes that are now on disk.
 
     `written` maps the paths of the earlier writes to their contents. Raises ConflictError if one of these
     files has changed since.

@@ -97,7 +97,8 @@ class Bucket:
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
         """Upload a file unless the object already exists. Return True if it was uploaded.
 
-        Objects older than MIN_RESEND_AGE are uploaded again, to protect them from garbage collection.
+        Existing objects older than MIN_RESEND_AGE are uploaded again, to protect them from garbage
+        collection.
         """
         with self._requesting():
             try:
@@ -201,7 +202,7 @@ class Bucket:
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raises BucketError if the bucket is unreachable or denies access."""
+        """Raise BucketError if the bucket is unreachable or denies access."""
         for _ in self.listed(_UNUSED_PREFIX):
             return
 

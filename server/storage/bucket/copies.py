@@ -93,7 +93,7 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent downloads, and let only one thread download each object.
+        """Context manager that limits concurrent downloads, and lets only one thread download a given object.
 
         Raises BusyError after waiting too long.
         """

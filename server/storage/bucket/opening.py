@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raises SetupError if a bucket is configured but obstore is not installed."""
+    """Raise SetupError if a bucket is configured but obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
             FILE, None, "media.store requires the Python library obstore", "run `pip install 'bifolio[s3]'`"
@@ -29,9 +29,9 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return this process's client for the configured bucket.
+    """Return this process's client for the configured bucket, and create it if necessary.
 
-    `patient` selects longer timeouts if the client is new. Raises BucketError if obstore is not installed.
+    If `patient` is set, a new client gets longer timeouts. Raises BucketError if obstore is not installed.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

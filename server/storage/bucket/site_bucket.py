@@ -1,4 +1,4 @@
-"""Access to the bucket of a site, with a limit on concurrent uploads and downloads."""
+"""Access to a site's bucket, with a limit on concurrent uploads and downloads."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ def serving(settings: Settings) -> str:
 
 
 class SiteBucket:
-    """The bucket of a site, if one is configured. `formats` is the folder for resized images."""
+    """A site's bucket, if one is configured. `formats` is the folder for resized images."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)

@@ -69,12 +69,12 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Return a file name extension as used in bucket keys, or "" if it contains invalid characters."""
+    """Return a file name extension as it appears in bucket keys, or "" if it contains invalid characters."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Return True if a description file belongs to a media file in a bucket."""
+    """Return True if a description file belongs to a media file that is stored in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
@@ -82,7 +82,7 @@ def is_stored(description: Tree) -> bool:
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
     """Parse the bucket references in a media file's description file.
 
-    Raises ValueError with a message for users.
+    Raises ValueError with a user-facing message if they are invalid.
     """
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
@@ -95,7 +95,10 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file or one of its variants, or None if there is none."""
+    """Return the bucket object for a media file, or for its variant `format_` if that is given.
+
+    Return None if there is no such object.
+    """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata

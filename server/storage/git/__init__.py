@@ -1,1 +1,1 @@
-"""Functions that call the git command line: commits, history, branches, remotes and uncommitted changes."""
+"""Wrappers around the git command line for commits, history, branches, remotes and uncommitted changes."""

@@ -35,11 +35,12 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Create a commit with the changes in `files`. Return its id. No branch is moved.
+    """Create a commit with the changes in `files`, without moving any branch. Return the commit's id.
 
     `files` maps paths to new contents: bytes, a file to copy, a blob in git, or None to delete the file.
 
-    Raises ConflictError if a path can't be written or a git filter applies. Raises StorageError and GitError.
+    Raises ConflictError if a path can't be written or a git filter applies. Also raises StorageError and
+    GitError.
     """
     # Paths outside the site begin with `../`.
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])

@@ -45,7 +45,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Return True for a valid branch name that can't be mistaken for a commit id, tag or other git name.
+    """Return True if a branch name is valid and can't be mistaken for a commit id, tag or other git name.
 
     Raises GitError.
     """
@@ -65,8 +65,8 @@ def is_branch_name(root: Path, name: str) -> bool:
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
     """Move a branch from `before` to `commit`, or create it if `before` is "".
 
-    Return False if another process has moved the branch or the name conflicts. `why` is written to the
-    reflog. Raises GitError.
+    Return False if another process has moved the branch, or if the name conflicts with another branch. `why`
+    is written to the reflog. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)

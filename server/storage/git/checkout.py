@@ -18,7 +18,8 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone, and yield the site's folder in the clone.
+    """Context manager that checks out a commit in a temporary clone, and yields the site's folder in the
+    clone.
 
     Raises StorageError.
     """
@@ -31,7 +32,7 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git to `folder` with checkout filters applied. Return the new files by path.
+    """Write files from git to `folder`, and apply checkout filters to them. Return the new files by path.
 
     Raises StorageError.
     """
@@ -108,7 +109,7 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
     """Return existing files that block the creation of `files`, such as a file `a` that blocks `a/b`.
 
-    Files that are deleted in `files` do not count.
+    Omits existing files that `files` deletes.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

@@ -127,8 +127,8 @@ def git_bytes(
 
     Raises GitError for other failures, and GitSlowError after a timeout.
 
-    `index` replaces the repository's index. `filters` are names of filters to disable. If `into` is set, the
-    output is written to that file.
+    `index` is an index file to use instead of the repository's own. `filters` contains the names of filters
+    to disable. If `into` is set, the output is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -202,7 +202,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust a repository of another user, or "" if none is needed."""
+    """Return the command that makes git trust a repository owned by another user, or "" if none is needed."""
     command, environment = _harmless_command(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -231,7 +231,7 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Run a command. Return its exit status, output and error output.
 
-    After a timeout, kill it with its child processes. Raises OSError and TimeoutExpired.
+    After a timeout, kill it along with its child processes. Raises OSError and TimeoutExpired.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     # Run in its own session, so that signals such as Ctrl-C reach only the server.
@@ -255,7 +255,7 @@ def git_as_owner(
 ) -> bytes:
     """Run a git command with the repository's own hooks, filters and signing program.
 
-    Return its output. Raises CommitError with the error message of git or a hook.
+    Return its output. Raises CommitError with the error message from git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]

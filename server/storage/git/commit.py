@@ -189,7 +189,7 @@ def quote_path(path: bytes) -> bytes:
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
     """Create a commit on top of `head` as `git commit` would, but without moving the branch.
 
-    Runs hooks, and signs the commit if git is configured to.
+    Runs hooks, and signs the commit if git is configured to do so.
 
     Return its id, or "" if no changes are left. Raises CommitError if a hook rejects the commit.
     """

@@ -25,7 +25,7 @@ RESULT_TTL_S = 60.0  # How long a commit id is stored for the request that waits
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that is waiting to be committed. `commit.NewCommit` describes most of the fields."""
+    """A write that is waiting to be committed. For most of the fields, see `commit.NewCommit`."""
 
     name: str
     author: str
@@ -65,7 +65,7 @@ class CommitQueue:
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
         """Store a write before its files change. Return its name in the queue.
 
-        `files` maps paths to new contents. `about` has the other fields of `Pending`. Raises OSError.
+        `files` maps paths to new contents. `about` contains the other fields of `Pending`. Raises OSError.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = self._next_name()
@@ -83,9 +83,10 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: apply a staged write, and drop it if the block fails.
+        """Context manager for the block that applies a staged write. If the block fails, the write is
+        dropped.
 
-        The files in its field `beside` are checked out before the block.
+        The files in the write's `beside` field are checked out before the block runs.
         """
         beside = about.get("beside", ())
         try:
@@ -108,7 +109,7 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Queue or delete the staged writes of killed processes.
+        """Queue or delete the staged writes that killed processes left behind.
 
         A write is queued if all its files have changed. Interrupted checkouts are finished or reverted.
 
@@ -136,9 +137,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: try for up to `seconds` to become the only committing thread.
+        """Context manager that tries for up to `seconds` to become the only committing thread.
 
-        Yields True on success. The committing thread can enter again.
+        Yields True on success. The committing thread may enter it again.
         """
         if self._committer == threading.get_ident():
             yield True

@@ -58,7 +58,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock git's index, and prepare a new index with the files in `changed`.
+    """Context manager that locks git's index, and prepares a new index with the files in `changed`.
 
     Raises CommitError if another process holds the lock.
     """
@@ -146,7 +146,7 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those files that have not changed since git wrote them.
+    """Return the index entries of those `paths` whose files have not changed since git wrote them.
 
     Raises CommitError.
     """

@@ -34,7 +34,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit and its changes to the site. Author and message are empty if it does not change the site."""
+    """A commit and its changes to the site. If there are none, author and message are empty."""
 
     id: str
     parents: tuple[str, ...]
@@ -47,7 +47,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors, in `folder` or in memory."""
+    """Cache of commits and their ancestors, stored in `folder` or in memory."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -132,7 +132,7 @@ class CommitLog:
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
         """Load commits that were added to the cache file since the last read.
 
-        If the file is damaged or has another `shallow` boundary, it is emptied.
+        If the file is damaged or was written for a different `shallow` boundary, it is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -216,8 +216,9 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Restrict a change to the folder `prefix`: a file moved into it is added, and a file moved out is
-    deleted.
+    """Restrict a change to the folder `prefix`.
+
+    A file moved into the folder counts as added, and a file moved out of it counts as deleted.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

@@ -28,7 +28,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class MergedText:
-    """Merged text in three variants: conflicts are resolved with the lines from ours, base or theirs."""
+    """Merged text in three variants, with conflicts resolved in favor of ours, base or theirs."""
 
     ours: str
     base: str
@@ -37,7 +37,7 @@ class MergedText:
 
 
 def merge_text_with_conflicts(base: str, ours: str, theirs: str) -> MergedText | None:
-    """Merge two changed versions of `base` line by line, including conflicts.
+    """Merge two changed versions of `base` line by line. The result includes any conflicts.
 
     Return None if merging fails, for example because git is not installed.
     """
@@ -118,7 +118,7 @@ def merge_in_place(ours: Path, base: Path, theirs: Path, size: int, labels: Sequ
 
 
 def conflict_style() -> str:
-    """Return the git setting `merge.conflictStyle` in the current folder, or "" if it is not set."""
+    """Return git's `merge.conflictStyle` setting for the current folder, or "" if it is not set."""
     try:
         done = subprocess.run(
             ["git", "config", "merge.conflictStyle"],

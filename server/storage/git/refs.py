@@ -166,7 +166,7 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the `commits` that are not part of the history of `later`, including missing commits.
+    """Return those `commits` that are not in the history of `later`, including any that do not exist.
 
     Raises GitError.
     """
@@ -201,16 +201,16 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the last commit at a given time on the first-parent history of `head`.
+    """Return the newest commit on the first-parent history of `head` that is not later than `time`.
 
-    Return "" if there was none.
+    Return "" if there is none.
     """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_mark(folder: Path, name: str) -> object:
-    """Return a cache key that changes if a name could resolve to another commit.
+    """Return a cache key that changes whenever a name might resolve to a different commit.
 
     `folder` is the repository's folder.
     """

@@ -1,4 +1,4 @@
-"""Fetch and push: communication with git remotes, without prompts and with timeouts."""
+"""Fetching from git remotes and pushing to them, without prompts and with timeouts."""
 
 import os
 import re
@@ -262,7 +262,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a command's output to its end, but stores only the first _MAX_OUTPUT_BYTES."""
+    """Thread that reads all of a command's output, but stores only the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -304,7 +304,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the repository's git settings, and every few seconds."""
+    """Return a cache key that changes with the repository's git settings, and at least every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 

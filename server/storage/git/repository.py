@@ -148,7 +148,7 @@ def is_at_work(lock: FileMark | None) -> bool:
 
 
 def is_old(lock: FileMark) -> bool:
-    """Return True if a lock file is so old that its process was probably killed."""
+    """Return True if a lock file is so old that the process that created it was probably killed."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -167,7 +167,7 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 class Repository:
     """The git repository of the site at `root`. `prefix` is the site's path in the repository.
 
-    `nothing` is the object id that consists of zeros.
+    `nothing` is the all-zero object id.
     """
 
     root: Path
@@ -199,7 +199,7 @@ class Repository:
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:
-        """Raises CommitError if a merge or similar operation is in progress."""
+        """Raise CommitError if a merge or similar operation is in progress."""
         if operation := under_way(self.folder):
             raise CommitError(f"{operation} is in progress")
 

@@ -38,9 +38,9 @@ class CommitTimes:
         return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """Return when a file last changed, in seconds since 1970.
+        """Return the time of a file's last change, in seconds since 1970.
 
-        `modified` is the file's mtime, used if its last change is not committed.
+        `modified` is the file's mtime, used if the last change is not committed.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
@@ -81,7 +81,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log that git can't list uncommitted files, unless this is already logged."""
+    """Log that git can't list uncommitted files, unless this has already been logged."""
     # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")

@@ -27,7 +27,8 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files of a site in a commit by path, or only those at `paths`.
+    """Return a site's files in a commit, by path. If `paths` is not empty, return only the files at those
+    paths.
 
     Symbolic links are replaced by their targets if that is allowed. Raises GitError.
     """

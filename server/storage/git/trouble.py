@@ -72,7 +72,7 @@ class TroubleLog:
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem with a hint for fixing it, unless the same cause is already logged."""
+        """Log a problem with a hint for fixing it, unless the same cause has already been logged."""
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
@@ -104,7 +104,7 @@ class TroubleLog:
 # Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log of git problems of a site. Must be called once before workers are forked."""
+    """Return a site's log of git problems. Must be called once before workers are forked."""
     return TroubleLog(root)
 
 

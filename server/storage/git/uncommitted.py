@@ -148,7 +148,7 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return edited files that `git status` omits due to `--assume-unchanged` or `--skip-worktree`.
+    """Return edited files that `git status` omits because of `--assume-unchanged` or `--skip-worktree`.
 
     Raises CommitError.
     """

@@ -1,4 +1,4 @@
-"""Rules for whether a write must still be committed after other people have committed to the same file."""
+"""Rules that decide whether a write must still be committed after others have committed to the same file."""
 
 import filecmp
 import os
@@ -29,7 +29,7 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """Other people's commits to a file since a write."""
+    """What other people have committed to a file since a write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -39,7 +39,7 @@ class ByOthers(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
 ) -> ByOthers:
-    """Return which versions other people have committed since Bifolio wrote `content` to a file.
+    """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
     `head` is the checked-out commit. Raises CommitError and GitError.
     """

@@ -1,1 +1,1 @@
-"""Images: reading their width and height from their headers, and resizing them in a separate process."""
+"""Image support: reads dimensions from file headers, and resizes images in a separate process."""

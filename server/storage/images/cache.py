@@ -46,7 +46,10 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image's dimensions and the key of its resized variants. `size` is None for other files."""
+    """An image's dimensions and the key of its resized variants.
+
+    `size` is None if the file is not an image.
+    """
 
     size: ImageSize | None
     key: str  # "" if the image needs no variants or can't be resized
@@ -76,7 +79,7 @@ class ImageCache:
     def read_ahead(self, source: Path, ending: str) -> None:
         """Measure and hash an image before it is added to content/uploads/.
 
-        This avoids slow hashing under the site's write lock.
+        This avoids slow hashing while the site's write lock is held.
         """
         try:
             with source.open("rb") as file:
@@ -93,7 +96,7 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return (dimensions, resized variants in the API's format). Unknown values are None."""
+        """Return (dimensions, resized variants in the API's format). Each is None if it is unknown."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
@@ -129,7 +132,7 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants of an image. Return False if this is not possible now.
+        """Create the resized variants of an image. Return False if this is currently impossible.
 
         `key` is the image's hash. Raises UnscalableError if the image can never be resized.
         """
@@ -274,7 +277,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return an image's dimensions, or None for other files."""
+    """Return an image's dimensions, or None if they can't be determined or the file is not an image."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY

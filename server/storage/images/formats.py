@@ -94,12 +94,12 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Return resized variants as the value of the field `formats` in the API."""
+    """Return resized variants as the value of the `formats` field in the API."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Create an image's resized variants, unless they exist. `key` is the image's hash.
+    """Create an image's resized variants, unless they already exist. `key` is the image's hash.
 
     Raises:
     - UnscalableError if the image can't be resized.
@@ -154,7 +154,7 @@ def _remove(path: Path) -> None:
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
     """Delete unneeded variants that have not been used for RETENTION_S. Return the number of images affected.
 
-    `find_needed` returns the keys of images whose variants are needed. Raises OSError.
+    `find_needed` returns the keys of images whose variants are still needed. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
@@ -171,9 +171,9 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Resize an image in a separate process, and return the output of that process.
+    """Resize an image in a separate process, and return that process's output.
 
-    Raises UnscalableError if the image is the cause of a failure, otherwise OSError.
+    If this fails, raises UnscalableError if the image is the cause, otherwise OSError.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]

@@ -21,9 +21,7 @@ class ImageSize:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Return a file's media type and extension, detected from its first bytes, or None if they are
-    unknown.
-    """
+    """Detect a file's media type and extension from its first bytes. Return None if they are unknown."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None

@@ -29,7 +29,7 @@ class _EndError(Exception):
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels, or None if they are missing or invalid."""
+    """Return an SVG image's width and height in pixels, or None if they are missing or invalid."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))

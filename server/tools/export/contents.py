@@ -44,9 +44,9 @@ LOCALES = "locale"  # for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor and the status of an export.
+    """The actor whose permissions limit what is exported, and whether drafts are exported.
 
-    If `drafts` is set, the drafts that the actor has permission to read are exported.
+    If `drafts` is set, drafts are exported for each type whose drafts the actor has permission to read.
     """
 
     actor: Actor
@@ -60,7 +60,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """A query for the documents of a content type in one locale, and its results."""
+    """A query for one content type's documents in one locale, and its results."""
 
     access: Access
     view: View
@@ -130,7 +130,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the document lists to export. Raises SetupError if site.yaml contains invalid parameters."""
+    """Yield the document lists to export. Raises SetupError if parameters in site.yaml are invalid."""
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -189,7 +189,7 @@ class SiteExport:
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses to the requests in the setting `export.queries`."""
+        """The responses to the requests in the `export.queries` setting."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
@@ -253,7 +253,10 @@ class SiteExport:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """Raises ApiError, or SetupError if the path or document does not exist."""
+    """Return the response to a named query.
+
+    Raises ApiError, or SetupError if the path or document does not exist.
+    """
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
@@ -305,7 +308,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield the possible paths of media files that a response contains."""
+    """Yield everything in a response that could be the path of a media file."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -331,7 +334,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens media files. The function raises OSError and BucketError."""
+    """Return a function that opens media files. That function can raise OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

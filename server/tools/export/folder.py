@@ -1,4 +1,4 @@
-"""Export folder, in which files are replaced atomically, and only if their content has changed.
+"""The export folder. Its files are replaced atomically, and only if their content has changed.
 
 Only files that are listed in the manifest are overwritten or removed, and symbolic links are never followed.
 """
@@ -46,7 +46,7 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options of the export.
+    """The exported files by path, and the export's options.
 
     `commit` is the exported commit, or "" for the current state.
     """
@@ -127,7 +127,7 @@ _MAX_NAME_BYTES = 255
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of written, unchanged and removed files, and the size of the export in bytes."""
+    """The numbers of written, unchanged and removed files, and the export's size in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -233,7 +233,7 @@ class Folder:
             self._others.add(path)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a file or symbolic link prevents the creation of the path's folder."""
+        """Raise SetupError if a file or symbolic link is where the path's folder should be."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -377,7 +377,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Raises SetupError if this export can't use the folder."""
+    """Return the earlier export's manifest, if any. Raises SetupError if the folder can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

@@ -1,6 +1,7 @@
 """Feeds, sitemaps and redirects in an export.
 
-Feeds and sitemaps equal a server's responses. Redirects equal the output of `bifolio redirects`.
+Feeds and sitemaps are the same as a server's responses, and redirects are the same as the output of
+`bifolio redirects`.
 """
 
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ class RedirectFiles:
 
 
 def redirect_files(state: State, redirects: Redirects) -> RedirectFiles:
-    """Return the files for the formats in the setting `export.redirects`.
+    """Return the files for the formats in the `export.redirects` setting.
 
     Raises SetupError if a format can't contain redirects for several hosts.
     """

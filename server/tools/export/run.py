@@ -1,4 +1,4 @@
-"""Export of a site: its responses, and the media files to which they refer."""
+"""Exports a site: its responses, and the media files that they refer to."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -33,7 +33,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export. `commit` is the commit to export, or "" for the current state."""
+    """An export's options. `commit` is the commit to export, or "" for the current state."""
 
     role: str = "public"
     everything: bool = False
@@ -45,7 +45,7 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """Result of an export.
+    """The result of an export.
 
     - `unscaled`: the number of images that could not be resized.
     - `left_out`: the types that the role is not allowed to read.

@@ -1,4 +1,4 @@
-"""Conversion of imported document versions to the form stored in files.
+"""Converts imported document versions to the form stored in files.
 
 A draft that equals its published version is omitted.
 """
@@ -41,7 +41,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield the list of versions of each document. The first version determines the file name."""
+    """Yield each document's list of versions. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():

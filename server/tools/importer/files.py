@@ -1,4 +1,4 @@
-"""Writer of imported documents, which uses the same code as the API."""
+"""Writes imported documents, using the same code as the API."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -125,7 +125,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return the changed text of an existing file. Attributes that the source lacks keep their values."""
+        """Return an existing file's updated text. Attributes missing from the source keep their values."""
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -133,7 +133,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether parsing `text` results in the values of the version."""
+        """Return whether `text`, once parsed, has the same values as the version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store would reject such a file.
         try:

@@ -1,4 +1,4 @@
-"""Import of a source in one atomic write. After a crash, the import can simply be run again."""
+"""Imports a source in one atomic write. After a crash, the import can simply be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

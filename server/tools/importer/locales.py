@@ -1,4 +1,4 @@
-"""Conversion of a source's locales, roles and permissions to the syntax of site.yaml."""
+"""Converts a source's locales, roles and permissions to the syntax of site.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if it does not have to change. Raises SetupError."""
+    """Return the new text of site.yaml, or None if no change is needed. Raises SetupError."""
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
     locales = {"default": source.default_locale, "available": list(source.locales)}

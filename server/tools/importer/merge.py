@@ -1,4 +1,4 @@
-"""Merge of imported content into a site.
+"""Merges imported content into a site.
 
 Files that were edited, moved or deleted in the site are kept, unless the import overwrites them.
 """
@@ -16,7 +16,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """Number of documents, and number of files by outcome."""
+    """The number of documents, and the number of files for each outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -24,7 +24,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """Changes that an import will make to a site."""
+    """The changes that an import will make to a site."""
 
     root: Path
     changeset: Changeset
@@ -48,7 +48,7 @@ class Merge:
     ) -> None:
         """Merge a text file. `said` is a digest of the file's content in the source.
 
-        `new` returns the text of a new file. `changed` converts the text of an existing file.
+        `new` returns the text for a new file. `changed` converts an existing file's text to its new text.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -127,7 +127,7 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove a file that is no longer in the source, unless the file was edited in the site.
+        """Remove a file that is no longer in the source, unless it was edited in the site.
 
         If `overwrite` is set, edited files are also removed.
         """

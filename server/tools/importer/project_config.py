@@ -1,6 +1,6 @@
 """Reader of the API settings in a Strapi project's `config/api` file.
 
-The file is a program, which is not executed, so only literal values can be read.
+The file is a program. It is never executed, so only literal values can be read.
 """
 
 import re

@@ -20,7 +20,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of a file's content in the source and of the written file."""
+    """The digests of a file's content: as found in the source, and as written to the site."""
 
     source: str
     file: str

@@ -1,4 +1,4 @@
-"""Report on an import."""
+"""The report that is printed after an import."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Conversion of imported schemas, and their merge into a site.
+"""Converts imported schemas and merges them into a site.
 
 Unsupported attributes and schemas are omitted, and so is everything that depends on them.
 """
@@ -72,7 +72,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Convert schemas to the form used in schema.json files. Return them by their uid in Bifolio."""
+    """Convert schemas to the form used in schema.json files, and return them by their Bifolio uid."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -91,7 +91,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add notes about custom attributes of users, which are not imported."""
+    """Add notes about users' custom attributes, which are not imported."""
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -159,7 +159,7 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site. Invalid schemas are omitted, and mentioned in the report.
+    """Merge schemas into the site. Invalid schemas are left out, and the report mentions them.
 
     `begin` returns a new merge. Raises SetupError if the site's own files are invalid.
     """

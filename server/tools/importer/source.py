@@ -25,7 +25,7 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 class SourceVersion:
     """A document version in one locale. The locale is "" if the content type has no locales.
 
-    In `tree`, relations are documentIds, and media files are paths below uploads/.
+    In `tree`, relations are given as documentIds, and media files as paths below uploads/.
     """
 
     uid: str

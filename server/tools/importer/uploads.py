@@ -1,4 +1,4 @@
-"""Import of media files and their descriptions.
+"""Imports media files and their descriptions.
 
 Files keep the names in their URLs, so the URLs stay the same.
 """

@@ -36,7 +36,7 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the option `fileName` for dated files.
+    """Return the `fileName` option for dated files.
 
     The option includes folders such as `{date.year}/` if most files are in such folders.
     """
@@ -60,7 +60,10 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Make `date` and `slug` optional if file names provide them. Return None if their types do not fit."""
+    """Make `date` and `slug` optional if file names provide them.
+
+    Return None if the types of these attributes are unsuitable.
+    """
     # File names can provide these values.
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

@@ -88,7 +88,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """Lists of pages inside locale folders, as pairs of a parent folder and a name such as `blog`."""
+        """Page list folders (such as `blog`) inside locale folders, as pairs of parent folder and name."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)

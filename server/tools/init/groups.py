@@ -54,7 +54,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """Groups of pages, their locales (beginning with the default), and the reasons for omitting pages."""
+    """Groups of pages, their locales (beginning with the default), and why some pages were omitted."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -265,7 +265,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for the pages in a base folder: one group for each page, or one for all pages."""
+    """Return the groups for the pages in a base folder: one group per page, or a single group for all."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):

@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key with their files, omitting nulls."""
+    """One key's values, without nulls, and the files that contain them."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()

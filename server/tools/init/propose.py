@@ -115,7 +115,7 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types, locales (beginning with the default), and reasons for omitting files."""
+    """Proposed content types, locales (beginning with the default), and why some files were omitted."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -167,7 +167,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Move each file to the group whose patterns match the file on the server."""
+    """Move each file to the group that a server would assign it to, based on the groups' patterns."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"

@@ -143,7 +143,10 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return a Docker Compose file that builds Bifolio from source, by its path. Raises SetupError."""
+    """Return the path and text of a Docker Compose file that builds Bifolio from source.
+
+    Raises SetupError if the source's location is unknown.
+    """
     source = repository_of(repository) or _clone()
     if source is None:
         raise _unknown()
@@ -151,7 +154,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return a GitHub workflow, by its path relative to the site.
+    """Return the path (relative to the site) and text of a GitHub workflow.
 
     Raises SetupError if the URL of Bifolio's repository is unknown.
     """
@@ -167,9 +170,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the repository URL `told`, or by default the URL from which Bifolio was installed.
+    """Return the repository URL `told` or, if that is None, the URL from which Bifolio was installed.
 
-    Return None if that is unknown. Raises SetupError if `told` is not a URL.
+    Return None if neither is known. Raises SetupError if `told` is not a URL.
     """
     if told is not None:
         address = _as_address(told)

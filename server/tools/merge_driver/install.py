@@ -1,4 +1,4 @@
-"""Installation of the merge driver in .gitattributes and in the repository's config.
+"""Installs the merge driver in .gitattributes and in the repository's config.
 
 The config is not in git, so the driver must be installed in each clone.
 """
@@ -27,7 +27,7 @@ _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\*?["})
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """Result of an installation or removal: whether .gitattributes and the config were changed."""
+    """The result of an installation or removal: whether .gitattributes and the config were changed."""
 
     attributes: bool
     config: bool
@@ -35,7 +35,7 @@ class Installed:
 
 
 def install(root: Path) -> Installed:
-    """Raises SetupError if the site is not in a git repository or the driver can't be installed."""
+    """Install the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     patterns = tuple(_patterns(root))
     block = [_BEGIN, *(f"{pattern} merge={NAME}" for pattern in patterns), _END]
@@ -44,7 +44,7 @@ def install(root: Path) -> Installed:
 
 
 def uninstall(root: Path) -> Installed:
-    """Raises SetupError if the site is not in a git repository or the driver can't be removed."""
+    """Remove the driver. Raises SetupError if that fails or the site is not in a git repository."""
     _require_repository(root)
     attributes = _write_block(root, [])
     return Installed(attributes, _remove_config(root))

@@ -1,4 +1,4 @@
-"""Merge of one file by the merge driver.
+"""Merges one file for the merge driver.
 
 A file that can't be merged as a document is merged line by line.
 """
@@ -30,9 +30,9 @@ _COMMENT = re.compile(r"(?:^|[ \t])#(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class MergeFiles:
-    """Arguments that git passes to the driver. `size` is the length of conflict markers.
+    """The arguments that git passes to the driver. `size` is the length of the conflict markers.
 
-    `is_ancestor` is whether the result becomes the base of another merge.
+    `is_ancestor` is set if the result becomes the base of another merge.
     """
 
     base: Path
@@ -101,7 +101,7 @@ def _has_front_matter(data: bytes) -> bool:
 
 
 def _lost_comments(path: str, texts: Texts, merged: MergedFile) -> set[str]:
-    """Return new comments that are missing in the result, for example because both sides changed a line."""
+    """Return new comments that are missing from the result, for example because both sides changed a line."""
     if path.endswith(".json"):
         return set()
     base, ours, theirs = (_comments(path, data.decode()) for data in (texts.base, texts.ours, texts.theirs))
@@ -155,7 +155,7 @@ def _replace(path: Path, data: bytes) -> bool:
 
 
 def labels_of(words: Sequence[str]) -> Labels:
-    """Return the labels from git, which are in the order base, ours, theirs."""
+    """Return the labels from git, which passes them in the order base, ours, theirs."""
     known = [word if word and not word.startswith("%") else "" for word in words]
     base, ours, theirs = (*known, "", "", "")[:3]
     default = Labels()

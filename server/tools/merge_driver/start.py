@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> None:
 
 
 def socket_path() -> str:
-    """Return the path of the helper's socket in a private folder, or "" if there can't be such a folder."""
+    """Return the path of the helper's socket in a private folder, or "" if no such folder is available."""
     folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
     folder = os.path.join(folder, f"bifolio-{os.getuid()}")
     try:

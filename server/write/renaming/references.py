@@ -1,4 +1,4 @@
-"""References to documents and media files, and their replacement after a rename."""
+"""Finds references to documents and media files, and replaces them after a rename."""
 
 import re
 from collections.abc import Iterator, Mapping

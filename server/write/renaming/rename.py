@@ -1,4 +1,4 @@
-"""Renaming of documents and media files, and of the references to them (docs/rename.md)."""
+"""Renames documents and media files, and updates the references to them (docs/rename.md)."""
 
 import os
 from collections.abc import Container, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Detection of renamed documents and media files in the git history."""
+"""Finds renamed documents and media files in the git history."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

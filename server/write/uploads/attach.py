@@ -1,4 +1,4 @@
-"""Attachment of uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
+"""Attaches uploaded files to a document (`ref`, `refId` and `field` in the upload form)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

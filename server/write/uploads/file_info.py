@@ -1,4 +1,4 @@
-"""Parsing of `fileInfo`, the file descriptions in an upload form."""
+"""Parses `fileInfo`, the file descriptions in an upload form."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

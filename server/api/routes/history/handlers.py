@@ -142,7 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a request body into commit, status (or "") and attribute names. Raises ValidationError."""
+    """Return the commit, status (or "") and attribute names in a request body. Raises ValidationError."""
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:

@@ -1,4 +1,4 @@
-"""Lists under /history as JSON: commits that changed the site, and deleted documents."""
+"""The JSON for lists under /history: commits that changed the site, and deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ MAX_DOCUMENTS = 100  # Maximum for each commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Return the parameters that select commits, with "" for missing ones. Raises ValidationError."""
+    """Return the query parameters that select commits, with "" for missing ones. Raises ValidationError."""
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):

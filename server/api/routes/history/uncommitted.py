@@ -64,7 +64,7 @@ def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a request body into commit message and file paths. Raises ValidationError."""
+    """Return the commit message and the file paths in a request body. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -79,7 +79,7 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when the server commits: "off", "each" (after each write), or a delay such as "30s"."""
+    """Return when the server commits writes: "off", "each" (after each write), or a delay such as "30s"."""
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"

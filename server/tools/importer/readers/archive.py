@@ -1,6 +1,6 @@
 """Reader of a Strapi export, which is a tar archive of media files and JSON lines.
 
-The archive is not trusted. It is read twice, because the media files precede their descriptions.
+The archive is untrusted input. It is read twice, because the media files precede their descriptions.
 """
 
 import gzip

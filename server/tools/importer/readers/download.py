@@ -40,7 +40,7 @@ class Client:
     def json(self, path: str, missing: Any = _MISSING) -> Any:
         """Send a GET request and return the JSON response. Raises SetupError.
 
-        If the status is 404, `missing` is returned if it is given.
+        If `missing` is given, it is returned for a 404 response.
         """
         url = self.base + path
         try:

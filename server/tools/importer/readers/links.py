@@ -17,7 +17,7 @@ Owner = tuple[str, int, str]  # (uid, row number, attribute)
 
 @dataclass(slots=True)
 class Linked:
-    """Sorted targets of links, by row and attribute."""
+    """Link targets and their order, by row and attribute."""
 
     uids: Mapping[str, str]  # maps Strapi's uids to Bifolio's
     ids: Mapping[RowKey, str]  # documentIds by row

@@ -37,7 +37,8 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
     """Return the `populate` parameters for a content type, split so that no URL is too long.
 
-    Raises SetupError if an attribute is nested too deeply. The error mentions the installation `base`.
+    `base` is the installation's URL, for error messages. Raises SetupError if an attribute is nested too
+    deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -139,7 +140,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download media files that are missing in the folder, and yield all files with their paths."""
+        """Download the media files that are missing from the folder, and yield all files with their paths."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Conversion of the rows and links in an export archive to a `Source`."""
+"""Converts the rows and links in an export archive to a `Source`."""
 
 from collections import defaultdict
 from collections.abc import Mapping
