@@ -71,7 +71,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Remove the types that the actor is not allowed to find. Return None if no types remain."""
+    """Return the node without the types that the actor can't `find`, or None if no types remain."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

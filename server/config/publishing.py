@@ -113,7 +113,7 @@ ITEM_KEYS: Mapping[str, str] = {
     " `published`, else `publishedAt`.",
     "author": "A name, a list of names, or a relation to the authors. The default is `author`, `authors` or"
     " `byline`.",
-    "image": "A picture. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
+    "image": "An image. The default is `cover`, `image`, `thumbnail`, `hero` or `picture`.",
 }
 NO_FIELD = "none"  # the value that omits this part of the items
 EVERY = "*"
@@ -159,8 +159,8 @@ def read_feed(file: ConfigFile, *at: str) -> Feed:
         if not is_null(file.get(*at, key))
     }
     if "sort" in parameters and len(types) > 1:
-        what = f"{'.'.join(at)}.sort can't be used with several types"
-        raise file.refuse(what, "remove sort; the newest documents come first", *at, "sort")
+        what = f"{'.'.join(at)}.sort can't be used with more than one type"
+        raise file.refuse(what, "remove sort, so that the newest documents come first", *at, "sort")
     limit = values.count(file, DEFAULT_LIMIT, *at, "limit")
     if limit > MAX_LIMIT:
         raise file.refuse_value(f"not be greater than {MAX_LIMIT}", "", *at, "limit")

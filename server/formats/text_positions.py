@@ -16,7 +16,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index of the end of a line, before its line break."""
+    """Return the index of the end of the line that contains `at`, without its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end

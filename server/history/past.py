@@ -63,7 +63,7 @@ HISTORIC_KEYS = (
 class PastState:
     """A site's state at one commit. `size` is its approximate size in bytes.
 
-    - `lacking`: pictures whose resized variants do not exist yet.
+    - `lacking`: images whose resized variants do not exist yet.
     - `mark`: the value of `Pictures.mark` at the last check for new variants.
     """
 
@@ -99,7 +99,7 @@ class PastStates:
         self._lock = threading.Lock()
         self.pictures = Pictures(site.root, site.image_cache)
         self._scaling: threading.Thread | None = None
-        self._deleted = set[tuple[str, Blob]]()  # pictures whose deleted formats were requested by clients
+        self._deleted = set[tuple[str, Blob]]()  # images whose deleted formats were requested by clients
         self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
@@ -252,14 +252,14 @@ class PastStates:
         known = KnownEntries(blobs, entries)
         return PastState(commit, state, configuration, known, size, frozenset(lacking), mark)
 
-    # --- formats of pictures -------------------------------------------------------------------
+    # --- formats of images -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
         # Formats may have been generated since the last check.
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with newly generated picture formats. The caller must hold the lock."""
+        """Return the state with newly generated image formats. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.lacking)
         for path in past.lacking:
@@ -277,7 +277,7 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file with the resized variant `name` of a picture.
+        """Return the file with the resized variant `name` of an image.
 
         If the file was deleted, returns None and generates it again in the background.
         """

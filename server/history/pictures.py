@@ -1,6 +1,6 @@
-"""Dimensions and formats (resized variants) of pictures in commits.
+"""Dimensions and formats (resized variants) of images in commits.
 
-Pictures with the same content share their dimensions and formats. Missing formats are generated in the
+Images with the same content share their dimensions and formats. Missing formats are generated in the
 background.
 """
 
@@ -23,15 +23,15 @@ _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approxim
 
 
 class Pictures:
-    """Reader for the pictures in a site's commits, and generator of their formats. Thread-safe."""
+    """Reader for the images in a site's commits, and generator of their formats. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
-        # Saves 4 ms for each picture of 1 MB that is in a commit but not on disk.
+        # Saves 4 ms for each image of 1 MB that is in a commit but not on disk.
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return a picture's dimensions and key. Raises StorageError if the disk is full.
+        """Return an image's dimensions and key. Raises StorageError if the disk is full.
 
         If a file on disk has the same content, pass its signature as `on_disk` to avoid reading the blob.
         """
@@ -47,7 +47,7 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return a picture's resized variants as JSON, or None if they have not been generated yet."""
+        """Return an image's resized variants as JSON, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -62,9 +62,9 @@ class Pictures:
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate a picture's resized variants. Return False if the caller should retry later.
+        """Generate an image's resized variants. Return False if the caller should retry later.
 
-        A damaged picture gets no variants and should not be retried.
+        A damaged image gets no variants and should not be retried.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:

@@ -48,7 +48,7 @@ class MediaFiles:
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
         """Return a media file as it was at a commit, or its URL if it is in a public bucket.
 
-        The commit "" stands for the current files. Raises NotFoundError, and the bucket's errors.
+        An empty `commit` means the current files. Raises NotFoundError, or any error of the bucket.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)

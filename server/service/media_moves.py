@@ -186,7 +186,7 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket is large enough for resized variants but has none."""
+    """Return whether an image in the bucket is large enough for resized variants but has none."""
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
         return False

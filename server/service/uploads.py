@@ -66,7 +66,7 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Store an uploaded file in the bucket. If there is no bucket, measure pictures before the write."""
+        """Store an uploaded file in the bucket. If there is no bucket, measure images before the write."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
@@ -94,7 +94,7 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Wait for the resized variants of new pictures, and return the resulting state.
+    """Wait for the resized variants of new images, and return the resulting state.
 
     Stops waiting after about SCALING_TIMEOUT_S seconds.
     """

@@ -35,7 +35,7 @@ TYPES = {
         ("feeds: {news: {type: note, link: x}}", "feeds.news.link must be a URL"),
         (
             "feeds: {news: {type: [note, memo], sort: slug}}",
-            "feeds.news.sort can't be used with several types",
+            "feeds.news.sort can't be used with more than one type",
         ),
     ],
 )

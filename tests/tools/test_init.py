@@ -917,7 +917,7 @@ def test_paths_of_pictures_are_texts(tmp_path: Path) -> None:
     }
     made(tmp_path, tree)
     assert attributes(tmp_path, "post")["hero"]["type"] == "string"
-    assert "all 8  required; paths of pictures, not media" in init_output(tmp_path)
+    assert "all 8  required; paths of images, not media" in init_output(tmp_path)
 
 
 @pytest.mark.parametrize("below", ["", "docs/", "src/content/docs/", "content/docs/"])

@@ -212,6 +212,6 @@ def _formats(type_: Type, name: str) -> JsonSchema | None:
         return {
             **held,
             "type": ["object", "null"],
-            "description": "Smaller sizes of the picture.",
+            "description": "Smaller sizes of the image.",
         }
     return None

@@ -80,7 +80,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Return a form's request body definition. `fields` maps each required field to its minimum length."""
+    """Return the JSON Schema of a form's body. `fields` maps each required field to its minimum length."""
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
     if fields is REGISTER:

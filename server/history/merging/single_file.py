@@ -158,7 +158,7 @@ class _Merge:
         return self.three.any.path
 
     def result(self) -> MergedFile | None:
-        """Return the merged file, or None if the result can't be written."""
+        """Return the merged file, or None if the merged values can't be stored in a file."""
         merged, ours = self.three.merged(), self.three.ours
         assert ours
         assert merged.values is not None

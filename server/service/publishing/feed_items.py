@@ -49,7 +49,7 @@ _KINDS: Mapping[str, frozenset[str]] = {
 
 
 class Picture(NamedTuple):
-    """A picture in a feed: its absolute URL, media type, and size in bytes."""
+    """An image in a feed: its absolute URL, media type, and size in bytes."""
 
     url: str
     mime: str

@@ -128,7 +128,7 @@ def _text(key: KeyValues) -> Made:
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
-        return {"type": "string"}, ["paths of pictures, not media (docs/existing-sites.md)"]
+        return {"type": "string"}, ["paths of images, not media (docs/existing-sites.md)"]
     if (
         few
         and min(counts.values()) > 1

@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    # `x` and `y` are percentages of the picture's width and height.
+    # `x` and `y` are percentages of the image's width and height.
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
