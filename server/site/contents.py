@@ -74,16 +74,18 @@ class Contents:
         """Apply a record. Unchanged documents keep their Document objects."""
         seen, self.applied = self._seen_after(record), self.applied + 1
         if record.whole:
-            self.entries, self.unsettled, self.git = {}, set(), GitState()
-            self.uncommitted = set()
+            self.unsettled, self.git, self.uncommitted = set(), GitState(), set()
         if record.configuration:
             self.configuration = record.configuration
         if record.git:
             self.git = apply_git(self.git, record.git)
         if record.configuration or record.git:
             self.store = _store(self.root, self.image_cache, self.configuration, self.git)
-        for path, entry in record.entries.items():
-            self._put(path, entry)
+        if record.whole:
+            self.entries = {path: entry for path, entry in record.entries.items() if entry}
+        else:
+            for path, entry in record.entries.items():
+                self._put(path, entry)
         self._compare_with_commit(record)
         self.unsettled |= record.unsettled
         self.folders, self.links = record.folders, record.links
@@ -110,8 +112,14 @@ class Contents:
         self.entries[path] = entry
 
     def _compare_with_commit(self, record: Record) -> None:
-        paths = {*record.entries, *self.configuration.mark}
-        if record.git:
+        committed = self.git.committed
+        if record.whole:  # All files that are in the commit, and nothing else, can be skipped at once.
+            paths = (record.entries.keys() - committed.times.keys()) | committed.changed
+            paths |= {path for path, entry in self.entries.items() if entry.beside}
+            paths |= self.configuration.mark.keys()
+        else:
+            paths = {*record.entries, *self.configuration.mark}
+        if record.git and not record.whole:
             change = record.git
             moved = {*change.times, *change.forgotten, *change.changed, *change.unchanged}
             paths |= moved | {path.removesuffix(SIDECAR_SUFFIX) for path in moved}
@@ -150,6 +158,8 @@ class Contents:
 
         If many files differ, the record contains the entire site.
         """
+        if not before.entries:
+            return self.whole()
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

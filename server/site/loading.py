@@ -30,7 +30,7 @@ from server.site.reuse import stamp_of, usable
 from server.storage.entry import Entry
 from server.storage.files import Signature, Walk, digest_of, walk
 from server.storage.images.cache import ImageCache
-from server.storage.media import upload_path
+from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.parse_cache import (
     BLOCK_ENTRIES,
     EMPTY_BLOCK,
@@ -181,7 +181,8 @@ def _read_all(
     readers: Readers | None,
     packed: bytearray | None,
 ) -> dict[str, Entry]:
-    owners = {store.owner(path, listing.files.__contains__) for path in listing.files}
+    exists = listing.files.__contains__
+    owners = {store.owner(p, exists) if p.endswith(SIDECAR_SUFFIX) else p for p in listing.files}
     used, missing = _split_cached(store, kept, owners, listing.files)
     entries = {one.entry.path: one.entry for one in used}
     if cache and len(kept) + cache.unused - len(used) > (len(used) + len(missing)) // 2:

@@ -35,7 +35,7 @@ class CommitTimes:
         if times is None:
             at = from_seconds(modified)
             return at, at
-        return from_seconds(times[0]), from_seconds(self.modified(path, modified))
+        return from_seconds(times[0]), from_seconds(modified if path in self.changed else times[1])
 
     def modified(self, path: str, modified: float) -> float:
         """Return the time of a file's last change, in seconds since 1970.
