@@ -1,5 +1,6 @@
 """Parser for site.yaml and schema files, with positions for error messages."""
 
+import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from server.errors import SetupError
 from server.formats.conflicts import check_conflict
 from server.formats.json import json_positions, read_json
+from server.formats.regular_files import read_regular_file
 from server.formats.text_positions import KeyPath, Position, Positions, nearest
 from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
 from server.formats.yaml.reader import read_yaml
@@ -82,7 +84,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
     """
     positions: Positions = {}
     try:
-        text = (root / path).read_bytes().decode("utf-8-sig")
+        text = read_regular_file(root / path).decode("utf-8-sig")
         check_conflict(text)
         # An empty file is probably just being saved by another program, or was truncated by a crash.
         if not text.strip() and not optional:
@@ -94,7 +96,8 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
     except OSError as error:
         if optional and isinstance(error, FileNotFoundError):
             return ConfigFile(path, {}, {})
-        raise SetupError(path, None, f"can't be read: {error.strerror}", "check its permissions") from error
+        fix = "replace it with a file" if error.errno == errno.EINVAL else "check its permissions"
+        raise SetupError(path, None, f"can't be read: {error.strerror}", fix) from error
     except UnicodeDecodeError as error:
         raise SetupError(path, None, "is not UTF-8", "save the file as UTF-8") from error
     except SyntaxProblem as error:

@@ -9,6 +9,7 @@ from server.config.model import Settings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.documents.path_rules import Claim, Layout
 from server.documents.readers import Unreadable, read_target
+from server.formats.regular_files import read_regular_file
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, is_null
 from server.index.dangling import MEDIA, Key, key_of
@@ -19,6 +20,7 @@ from server.lsp.positions import Text, uri_of
 from server.lsp.titles import Titles
 from server.schema.model import Attribute, Schema, Type
 from server.site.check.unsaved import Overlay, decoded
+from server.storage.read import MAX_FILE_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class View:
         if path in self.texts:
             return self.texts[path]
         try:
-            return Text(decoded((self.root / path).read_bytes()))
+            return Text(decoded(read_regular_file(self.root / path, MAX_FILE_BYTES)))
         except OSError:
             return None
 

@@ -13,7 +13,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 
 from server.errors import SetupError
+from server.formats.regular_files import read_regular_file
 
+MAX_GENERATED_BYTES = 100_000_000
 _IS_LINK = "is a symbolic link, so nothing is written there"
 _FIX_LINK = "remove the link"
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -23,7 +25,7 @@ _NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CL
 def read_file(path: Path) -> bytes | None:
     """Return the content of a file, or None if the file does not exist. Raises SetupError."""
     try:
-        return path.read_bytes()
+        return read_regular_file(path, MAX_GENERATED_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -118,8 +118,14 @@ def _json(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
 # --- nginx ----------------------------------------------------------------------------------------
 
 
+# A `location` for the path of a redirect with a query would also catch the path itself, which can be a page.
+# So these redirects are compared with the whole address, before nginx chooses a location.
+_NGINX_ADDRESS = 'set $bifolio_address "$uri?$args";\n'
+
+
 def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
     blocks: list[str] = []
+    conditions: list[str] = []
     left: list[Redirect] = []
     # Sorted as texts, "/a/b" would be between "/a" and "/a?x=1".
     for path, group in groupby(sorted(redirects, key=_split_source), key=lambda one: _split_source(one)[0]):
@@ -128,12 +134,20 @@ def _nginx(redirects: Iterable[Redirect]) -> tuple[str, list[Redirect]]:
         readable = [
             one for one in found if locations and len(_encoded(one.target)) <= _MAX_NGINX_TARGET_CHARS
         ]
+        if all("?" in one.source for one in readable):
+            if "$" in "".join(locations):  # nginx would read it as a variable
+                readable = []
+            conditions += [_nginx_condition(one, path) for one in readable for path in locations]
+        else:
+            rules = " ".join(_nginx_rules(readable))
+            blocks += [f"location = {_nginx_quoted(one)} {{ {rules} }}\n" for one in locations]
         left += [one for one in found if one not in readable]
-        if not readable:
-            continue
-        rules = " ".join(_nginx_rules(readable))
-        blocks += [f"location = {_nginx_quoted(one)} {{ {rules} }}\n" for one in locations]
-    return "".join(blocks), left
+    return "".join([_NGINX_ADDRESS] * bool(conditions) + conditions + blocks), left
+
+
+def _nginx_condition(redirect: Redirect, path: str) -> str:
+    address = _nginx_quoted(f"{path}?{_split_source(redirect)[1]}")
+    return f'if ($bifolio_address = {address}) {{ return {STATUS} "{_encoded(redirect.target)}"; }}\n'
 
 
 def _nginx_locations(path: str) -> tuple[str, ...]:
@@ -153,7 +167,7 @@ def _nginx_rules(redirects: Iterable[Redirect]) -> Iterator[str]:
         else:
             passed = "" if "?" in target else "$is_args$args"
             last = f'return {STATUS} "{target}{passed}";'
-    yield last or "return 404;"
+    yield last
 
 
 def _nginx_quoted(text: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from server.documents.document import PUBLISHED
 from server.documents.timestamps import from_seconds
 from server.errors import GitError
+from server.formats.regular_files import read_regular_file
 from server.paths import cache_folder
 from server.problems import Problem
 from server.site.check.audit import Audit
@@ -93,7 +94,7 @@ def ignored_commits(root: Path) -> frozenset[str]:
     """Return the ids of the commits listed in the repository's IGNORED_COMMITS file."""
     top = root.joinpath(*[".."] * prefix_of(root).count("/"))
     try:
-        text = (top / IGNORED_COMMITS).read_text(encoding="utf-8")
+        text = read_regular_file(top / IGNORED_COMMITS).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return frozenset()
     return frozenset(line.partition("#")[0].strip() for line in text.splitlines())

@@ -7,6 +7,7 @@ from typing import Any
 from server.config.model import FILE, Settings, known_actions
 from server.config.reader import read_settings
 from server.errors import SetupError
+from server.formats.regular_files import read_regular_file
 from server.formats.yaml.reader import read_yaml
 from server.paths import CONTENT
 from server.storage.document_text import change_text, new_text
@@ -27,7 +28,7 @@ def settings_text(root: Path, source: Source) -> str | None:
             None,
             {**name, **said, "api": {"populate_with_pagination": "allow", **source.project.tree()}},
         )
-    text = (root / FILE).read_text(encoding="utf-8")
+    text = read_regular_file(root / FILE).decode("utf-8")
     said = read_yaml(text) or {}
     changes: dict[str, Any] = {}
     if "populate_with_pagination" not in (said.get("api") or {}):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from server.formats.regular_files import read_regular_file
 from server.tools.init.data_files import DATA_BASES
 from server.tools.init.locale_folders import LocaleParent, find_locale_parents, is_locale
 
@@ -74,7 +75,7 @@ class TreeFolders:
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
-                    text = (self.root / project / name).read_text(encoding="utf-8", errors="replace")
+                    text = read_regular_file(self.root / project / name).decode("utf-8", "replace")
                 except OSError:
                     continue
                 told = _DEFAULT.search(text)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from server.formats.json import read_json
+from server.formats.regular_files import read_regular_file
 from server.formats.toml.reader import read_toml
 from server.formats.tree import SyntaxProblem, Tree
 from server.formats.yaml.reader import read_yaml
@@ -94,7 +95,7 @@ def _in_settings(root: Path) -> str | None:
     for names, read in _READERS:
         for name in names.split():
             try:
-                found = read((root / name).read_text(encoding="utf-8-sig"))
+                found = read(read_regular_file(root / name).decode("utf-8-sig"))
             except (OSError, UnicodeDecodeError, SyntaxProblem):
                 continue
             if found and found.strip():
@@ -105,7 +106,7 @@ def _in_settings(root: Path) -> str | None:
 def _in_readme(root: Path) -> str | None:
     """Return the first heading in README.md, without badges, or None if it is missing or not a name."""
     try:
-        heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
+        heading = _HEADING.search(read_regular_file(root / "README.md").decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError):
         return None
     if heading is None:

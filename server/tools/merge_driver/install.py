@@ -12,6 +12,7 @@ from pathlib import Path
 from server.config.reader import read_settings
 from server.documents.path_rules import ENDINGS, Layout
 from server.errors import CommitError, SetupError
+from server.formats.regular_files import read_regular_file
 from server.schema.load import read_content_types
 from server.storage.git.command import git, git_as_owner
 from server.storage.git.repository import location
@@ -172,7 +173,7 @@ def _has_other_sites(root: Path) -> bool:
 
 def _names_driver(path: Path) -> bool:
     try:
-        return f"merge={NAME}" in path.read_bytes().decode(errors="replace")
+        return f"merge={NAME}" in read_regular_file(path).decode(errors="replace")
     except OSError:
         return False
 

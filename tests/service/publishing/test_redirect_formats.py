@@ -135,6 +135,21 @@ def test_nginx_reads_the_longest_redirects(tmp_path: Path) -> None:
         assert [location(address + one.source)[0] for one in long] == [301] * len(long)
 
 
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx_still_serves_a_page_whose_address_with_a_query_is_an_alias(tmp_path: Path) -> None:
+    (tmp_path / "ferry").write_text("a page")
+    (tmp_path / "index.html").write_text("home")
+    text, left = written("nginx", [redirect("/?y=1"), redirect("/ferry?x=1"), redirect("/$args?x=1")])
+    assert [one.source for one in left] == ["/%24args?x=1"]
+    (tmp_path / "redirects.conf").write_text(text)
+    config = f"server {{ listen 80; root {tmp_path}; include {tmp_path}/redirects.conf; }}"
+    with run_nginx(config, tmp_path) as address:
+        for page in ("/", "/?y=2", "/ferry", "/ferry?utm=1"):
+            assert location(address + page)[0] == 200, page
+        for alias in ("/?y=1", "/ferry?x=1", "/ferry/?x=1"):
+            assert location(address + alias) == (301, ADDRESS), alias
+
+
 def test_nginx_gets_one_location_for_each_path() -> None:
     aliases = sorted((redirect(alias) for alias in ("/a", "/a/b", "/a?x=1")), key=lambda one: one.source)
     text, _ = written("nginx", aliases)
