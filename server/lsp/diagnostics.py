@@ -1,7 +1,7 @@
 """Diagnostics and quick fixes for the problems that `bifolio check` finds."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from server.documents.path_rules import ENDINGS
@@ -29,10 +29,13 @@ _NAMING_RULES = frozenset(
 )  # Their messages are about a key or word, which a fix can replace.
 
 
-def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json:
-    """Convert a problem to an LSP diagnostic for its file."""
+MAX_QUICK_FIXES = 50  # in one response, because each needs an edited copy of the file
+
+
+def diagnostic(problem: Problem, text: Text, span: Span) -> Json:
+    """Convert a problem in a span of a file to an LSP diagnostic."""
     found: Json = {
-        "range": text.range(span_of(problem, text, nodes)),
+        "range": text.range(span),
         "severity": _SEVERITIES[problem.severity],
         "code": problem.rule,
         "source": SOURCE,
@@ -44,18 +47,30 @@ def diagnostic(problem: Problem, text: Text, nodes: Iterable[Node] = ()) -> Json
 
 
 def diagnostics(problems: Iterable[Problem], path: str, text: Text) -> list[Json]:
-    nodes = nodes_of(path, text.value) if path.endswith(ENDINGS) else []
-    return [diagnostic(problem, text, nodes) for problem in problems]
+    spans = spans_by_start(nodes_of(path, text.value)) if path.endswith(ENDINGS) else {}
+    return [diagnostic(problem, text, span_of(problem, text, spans)) for problem in problems]
 
 
-def span_of(problem: Problem, text: Text, nodes: Iterable[Node]) -> Span:
-    """Return the span of the value, key, word or line that the problem is about."""
+def spans_by_start(nodes: Sequence[Node]) -> Mapping[int, Span]:
+    """Return the span of the value or key that starts at each index, or after a quote at that index."""
+    spans: dict[int, Span] = {}
+    for node in reversed(nodes):  # the first node at an index wins
+        if node.depth >= 0:
+            spans.update(dict.fromkeys((node.key[0] - 1, node.key[0]), node.key))
+        if node.value:
+            span = node.value if node.value[0] < node.value[1] else node.key
+            spans.update(dict.fromkeys((node.value[0] - 1, node.value[0]), span))
+    return spans
+
+
+def span_of(problem: Problem, text: Text, spans: Mapping[int, Span]) -> Span:
+    """Return the span of the value, key, word or line that the problem is about.
+
+    `spans` comes from `spans_by_start`.
+    """
     start = text.place(problem.line, problem.column)
-    for node in nodes:
-        if node.value and node.value[0] - 1 <= start <= node.value[0]:  # with or without a quote
-            return node.value if node.value[0] < node.value[1] else node.key
-        if node.key[0] - 1 <= start <= node.key[0] and node.depth >= 0:
-            return node.key
+    if start in spans:
+        return spans[start]
     if problem.column is None:
         line = text.line(text.line_of(start)).rstrip("\r\n")
         return start, start + len(line)
@@ -74,7 +89,7 @@ def code_actions(
     versions: Mapping[str, int | None],
     only: Iterable[str] = (),
 ) -> list[Json]:
-    """Return quick fixes for the problems in a span, and a quick fix for all problems in the file.
+    """Return quick fixes for the first problems in a span, and a quick fix for all problems in the file.
 
     If `only` is not empty, only these kinds of code actions are returned.
     """
@@ -85,11 +100,13 @@ def code_actions(
     here = [problem for problem in survey.problems if problem.path == path]
     actions: list[Json] = []
     if _wants(kinds, QUICK_FIX):
-        nodes = nodes_of(path, text.value)
+        spans = spans_by_start(nodes_of(path, text.value))
         for problem in here:
-            begin, end = span_of(problem, text, nodes)
+            begin, end = span_of(problem, text, spans)
             if begin <= span[1] and span[0] <= end:
                 actions += _fixes_of(view, problem, (begin, end), survey, versions)
+            if len(actions) >= MAX_QUICK_FIXES:
+                break
     if _wants(kinds, FIX_ALL):
         actions += _fix_all(view, here, survey, versions)
     return actions
@@ -108,7 +125,7 @@ def _fixes_of(
     suggested = _SUGGESTION.search(problem.fix)
     if text is None:
         return
-    shown = diagnostic(problem, text, nodes_of(problem.path, text.value))
+    shown = diagnostic(problem, text, span)
     if fix is not None:
         if edit := _edit(view, (fix,), versions):
             yield _action(_title(fix), edit, shown, preferred=fix.certain)

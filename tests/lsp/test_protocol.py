@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from server.lsp.diagnostics import MAX_QUICK_FIXES
 from server.lsp.protocol import MessageReader, MessageWriter
 from tests.lsp.client import ResponseError, language_server
 from tests.lsp.edits import apply_edits
@@ -80,6 +81,23 @@ def test_a_fix_is_offered_for_its_problem_and_for_the_whole_file(root: Path) -> 
         [change] = fix_all["edit"]["documentChanges"]
         assert apply_edits(text, change["edits"]) == text.replace("Ann", "ann").replace("News", "news")
         assert (root / ARTICLE).read_text() == FILES[ARTICLE]  # nothing is written
+
+
+def test_only_the_first_problems_in_a_large_range_get_quick_fixes(root: Path) -> None:
+    keys = "".join(f"titel{'l' * i}: A\n" for i in range(MAX_QUICK_FIXES + 10))
+    with language_server(root) as client:
+        client.start()
+        client.open(ARTICLE, f"---\ntitle: A\n{keys}---\n")
+        client.until_diagnosed(ARTICLE, lambda found: len(found) == MAX_QUICK_FIXES + 10)
+        request = client.at(ARTICLE, 0, 0, context={"diagnostics": [], "only": ["quickfix"]})
+        request["range"] = {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}}
+        fixes = client.ask("textDocument/codeAction", request)
+        assert 0 < len(fixes) <= MAX_QUICK_FIXES
+        [problem] = fixes[0]["diagnostics"]
+        assert problem["range"] == {
+            "start": {"line": 2, "character": 0},
+            "end": {"line": 2, "character": 5},
+        }
 
 
 def test_invalid_settings_and_schemas_are_shown_until_they_are_mended(root: Path) -> None:
