@@ -69,6 +69,9 @@ _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGI
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # Matches strings, empty lists and objects, and the separators before values, in linear time.
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
+# Match strings, too, because what is inside them is neither a comment nor a comma.
+_COMMENTS = re.compile(rf"{_STRING.pattern}|//[^\n]*+|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TRAILING_COMMAS = re.compile(rf"{_STRING.pattern}|,(?=\s*+[\]}}])", re.DOTALL)
 # For text up to this length, values are counted without a limit, which is ten times as fast.
 SHORT_CHARS = 64 * 1024
 
@@ -153,6 +156,12 @@ def read_json(text: str) -> Tree:
             f"the values are nested more than {MAX_DEPTH} levels deep", None, "use fewer levels"
         )
     return tree
+
+
+def read_json_with_comments(text: str) -> Tree:
+    """Parse JSON with comments and trailing commas, as in tsconfig.json. Raises SyntaxProblem."""
+    without = _COMMENTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+    return read_json(_TRAILING_COMMAS.sub(lambda found: found[0] if found[0][0] == '"' else "", without))
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:

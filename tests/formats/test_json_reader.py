@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json import SHORT_CHARS, count_values, count_values_of_string, read_json
+from server.formats.json import (
+    SHORT_CHARS,
+    count_values,
+    count_values_of_string,
+    read_json,
+    read_json_with_comments,
+)
 from server.formats.tree import MAX_DIGITS, Plain, SyntaxProblem, typed
 from tests.waiting import computing_less_than
 
@@ -33,6 +39,13 @@ def test_json_means_what_it_says(value: Any, ascii_: bool, indent: int | str | N
     found = typed(read_json(text))
     assert found == value
     assert json.dumps(found) == json.dumps(value)
+
+
+@given(JSON_VALUES, st.sampled_from([None, 2]), st.sampled_from(["// b, ]\n", '/* "b", } */', " \t", ""]))
+def test_comments_and_trailing_commas_are_skipped(value: Any, indent: int | None, comment: str) -> None:
+    text = json.dumps({"a": [value, "// c", "/* c */,]"]}, indent=indent)
+    commented = f"{comment}{text[:-1]}{comment},{comment}}}{comment}"
+    assert typed(read_json_with_comments(commented)) == typed(read_json(text))
 
 
 def test_json_keeps_digits() -> None:

@@ -25,6 +25,7 @@ from server.site.aliases import normalized
 from server.site.check.audit import Audit
 from server.site.check.page import Page
 from server.site.check.page_links import PageLinks
+from server.site.check.path_aliases import PathAliases
 from server.storage.images.formats import format_of
 from server.storage.media import mime_type, upload_path
 
@@ -46,6 +47,7 @@ class LinkTargets:
         self._exist: dict[str, bool] = {}
         self._fixes: dict[tuple[str, str, str], str] = {}
         self.pages = PageLinks(audit, self._suggestions)
+        self._aliases = PathAliases(audit.root)
 
     def fault_of(self, page: Page, link: Link) -> tuple[str, str] | None:
         """Return what is wrong with a link and how to fix it, or None if it is valid or can't be checked."""
@@ -89,8 +91,12 @@ class LinkTargets:
             return self.pages.path_of(path, target)
         if target.endswith("/"):
             return None
-        is_file = target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)
-        return normpath(join(dirname(path), target)) if is_file else None
+        if not (target.endswith(MARKDOWN) or mime_type(target.lower()).startswith(_FILE_KINDS)):
+            return None
+        paths = self._aliases.paths_of(target)
+        if paths is None:
+            return normpath(join(dirname(path), target))
+        return next(filter(self.exists, paths), next(iter(paths), None))
 
     def exists(self, path: str) -> bool:
         """Return whether a file exists on disk or in the bucket."""

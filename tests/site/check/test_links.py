@@ -154,6 +154,65 @@ def test_a_tree_of_a_site_generator(tmp_path: Path) -> None:
     ]
 
 
+# --- aliases of paths -----------------------------------------------------------------------------
+
+ALIASES = """{
+  // See "https://docs.astro.build" /* not a comment */
+  "extends": ["astro/tsconfigs/strict", "./config/base"],
+  "compilerOptions": {
+    "baseUrl": ".", /* of the paths, */
+    "paths": {
+      "~/*": ["src/*", "./content/*"],
+      "~/icons/*": ["content/uploads/*.svg",],
+      "@logo": ["content/uploads/map.txt"],
+      "@out/*": ["../*"],
+      "*": ["src/*"],
+    },
+  },
+}
+"""
+BASE = '{"compilerOptions": {"paths": {"@/*": ["../content/*"]}}}'
+# A link in content/pages/x.md, and the file that is reported as missing.
+ALIASED: dict[str, tuple[str, str]] = {
+    "a file": ("~/assets/a.png", ""),
+    "a file of the second path": ("~/pages/a.md", ""),
+    "a heading": ("~/pages/a.md#first", ""),
+    "a file that is not there": ("~/assets/b.png", "src/assets/b.png"),
+    "the longest alias": ("~/icons/b.png", "content/uploads/b.png.svg"),
+    "an alias without an asterisk": ("@logo", ""),
+    "an alias that leads out of the site": ("@out/b.png", ""),
+    "an alias that only the front end has": ("@/b.png", ""),
+    "a file whose name begins with the mark of an alias": ("@2x.png", "content/pages/@2x.png"),
+    "a file beside the page": ("assets/a.png", "content/pages/assets/a.png"),
+}
+
+
+@pytest.mark.parametrize("config", ["tsconfig.json", "jsconfig.json"])
+def test_a_link_with_a_path_alias(tmp_path: Path, config: str) -> None:
+    body = "\n".join(f"![x]({link})" for link, _ in ALIASED.values())
+    files = {config: ALIASES, "src/assets/a.png": "", "content/pages/x.md": page(body)}
+    messages = [problem.message for problem in check(tmp_path, {**FILES, **files})]
+    missing = [path for _, path in ALIASED.values() if path]
+    assert messages == [f"the image leads to {path}, which does not exist" for path in missing]
+
+
+def test_a_path_alias_of_an_extended_configuration(tmp_path: Path) -> None:
+    config = '{"extends": "./config/base", "compilerOptions": {"strict": true}}'
+    files = {"tsconfig.json": config, "config/base.json": BASE}
+    links = page("[a](@/pages/a.md)\n[b](@/pages/b.md)\n[c](~/c.md)")
+    problems = check(tmp_path, {**FILES, **files, "content/pages/x.md": links})
+    assert places(problems, "broken-link") == [("pages/x.md", 6, 5)]
+    endless = {"tsconfig.json": '{"extends": "./tsconfig"}', "content/pages/x.md": page("[a](~/a.md)")}
+    assert check(tmp_path, {**FILES, **endless}) == []
+
+
+@pytest.mark.parametrize("config", ["", "[]", '{"compilerOptions": {"paths": {"~/*": "src", "@/*": [1]}}}'])
+def test_a_path_alias_without_a_configuration_is_not_checked(tmp_path: Path, config: str) -> None:
+    files = {"tsconfig.json": config} if config else {}
+    links = page("![x](~/a.png) ![y](@/b.png)\n\n[x](~/a.md#b)")
+    assert check(tmp_path, {**FILES, **files, "content/pages/x.md": links}) == []
+
+
 def test_no_link_leads_out_of_a_level_that_is_off(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     assert check(tmp_path, {"content/pages/x.md": page("[x](d.md)")}, "broken-link: off") == []
