@@ -1,6 +1,7 @@
 """Conversion of a document's values to and from the parsed contents of its file."""
 
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,7 @@ from server.documents.blocks import damaged_members
 from server.documents.file_keys import spread
 from server.documents.ids import compose
 from server.documents.password_masks import mask_hashes
-from server.documents.readers import READERS, Unreadable
+from server.documents.readers import READERS, Unreadable, read_target
 from server.documents.timestamps import read_timestamp
 from server.documents.values import Component, components_in, empty_value, identify, is_empty, same_values
 from server.formats.text_positions import KeyPath
@@ -134,12 +135,14 @@ class Reading:
 
     - `seed`: the string from which component ids are derived.
     - `masks_hashes`: whether to mask password hashes in attributes that are not passwords.
+    - `keeps_targets`: whether to keep the readable targets in a list if another target is unreadable.
     """
 
     types: Mapping[str, Type]
     seed: str = ""
     wrong: list[Mismatch] = field(default_factory=list)
     masks_hashes: bool = False
+    keeps_targets: bool = False
 
     def fail(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
@@ -193,7 +196,15 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     except Unreadable as error:
         fix = error.fix or advice(attribute, tree)
         reading.fail(path, f"must be {error.expected} (found {_as_text(tree)})", fix)
-        return None
+        is_list = isinstance(tree, list) and attribute.to_many and not attribute.derived
+        keeps = reading.keeps_targets and attribute.has_targets and is_list
+        return tuple(_readable_targets(attribute, tree)) if keeps else None
+
+
+def _readable_targets(attribute: Attribute, items: list[Tree]) -> Iterator[Any]:
+    for item in items:
+        with suppress(Unreadable):
+            yield read_target(item, attribute)
 
 
 def _as_text(tree: Tree) -> str:

@@ -27,7 +27,7 @@ FILES = {
     "content/authors/ann.yaml": "name: Ann\n",
     "content/articles/a.md": "---\ntitle: A\nauthor: ann\n---\nText\n",
 }
-ARTICLE = "content/articles/a.md"
+ARTICLE, NOTE = "content/articles/a.md", "content/notes/n.md"
 
 
 @pytest.fixture
@@ -52,6 +52,19 @@ def test_a_text_is_checked_while_it_is_typed(root: Path) -> None:
         assert client.diagnostics(ARTICLE) == []
         assert client.stop() == 0
         assert client.errors == b""
+
+
+def test_a_value_error_does_not_hide_links_and_relations(root: Path) -> None:
+    write(root, collection("note", {"body": {"type": "richtext"}, "on": relation("manyToMany", "author")}))
+    with language_server(root) as client:
+        client.start()
+        client.open(NOTE, "---\non: [bob, {a: 1}]\n---\n[x](d.md)\n")
+        found = client.until_diagnosed(NOTE, lambda shown: len(shown) == 3)
+        assert [(one["code"], one["range"]["start"]["line"]) for one in found] == [
+            ("value", 1),
+            ("dangling", 1),
+            ("broken-link", 3),
+        ]
 
 
 def test_changes_of_other_files_on_disk_are_followed(root: Path) -> None:

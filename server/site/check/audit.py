@@ -87,7 +87,7 @@ class Audit:
 
     def read_document(self, claim: Claim, path: str, tree: dict[str, Tree]) -> Document:
         """Return the document in a parsed file, with no timestamps and only the values that can be read."""
-        reading = Reading(self.snapshot.schema.types, path)
+        reading = Reading(self.snapshot.schema.types, path, keeps_targets=True)
         values = read_attributes(claim.type, gather(claim.type, tree), (), reading)
         document_id = read_own_id(tree, claim.document_id, reading)
         return make(claim.type, document_id, values, ("", "", None), claim.locale, path)

@@ -154,12 +154,13 @@ def _find_caused(
     words = {form for name in names for form in (name, quote(name), *(normalize(f, name) for f in _FORMS))}
     paths = files_that_contain(audit.root, sorted(words - {""})) - changes.paths
     documents = [audit.documents[path] for path in sorted(paths & audit.documents.keys())]
+    documents += [document for document in audit.broken if document.path in paths]
     yield from dangling(joined, audit.parsed, documents, removed)
     if audit.settings.level_of("missing-alt") != "off":
         yield from _find_undescribed(audit, changes)
     if audit.settings.level_of("broken-link") != "off":
-        for document in documents:
-            page = page_of(audit, document.path)
+        for path in sorted(paths):
+            page = page_of(audit, path)
             if page is not None:
                 yield from broken_links(page, targets, gone)
 

@@ -177,6 +177,10 @@ def find_in_documents(
         if paths is None or path in paths:
             audit.checkpoint()
             yield from _find_in_document(audit, document, targets, rules)
+    for path in sorted(audit.claims.keys() - audit.documents.keys()):
+        if paths is None or path in paths:
+            audit.checkpoint()
+            yield from _find_in_invalid(audit, path, targets, rules)
 
 
 def _find_in_document(
@@ -190,6 +194,17 @@ def _find_in_document(
             if next(found, None) is None:
                 continue
         yield from rule.find(Subject(exact, document, targets))
+
+
+def _find_in_invalid(
+    audit: Audit, path: str, targets: LinkTargets, rules: Collection[_Rule]
+) -> Iterator[Problem]:
+    """Yield the problems in the prose of a document whose file has other, invalid values."""
+    page = page_of(audit, path)
+    if page is not None and page.has_prose:
+        for rule in rules:
+            if rule.reads_prose:
+                yield from rule.find(Subject(page, None, targets))
 
 
 def check_text(

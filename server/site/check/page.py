@@ -1,6 +1,7 @@
 """The text of one document's file, saved or unsaved, and the prose in it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
@@ -52,11 +53,12 @@ class Page:
 
     @cached_property
     def passages(self) -> tuple[Passage, ...]:
-        """Prose in the document's attributes, or () if the text is invalid."""
-        try:
-            return tuple(self._find_passages())
-        except SyntaxProblem:
-            return ()
+        """Prose in the document's attributes. If the front matter is invalid, only that in the body."""
+        found: list[Passage] = []
+        with suppress(SyntaxProblem):
+            for passage in self._find_passages():
+                found.append(passage)
+        return tuple(found)
 
     @cached_property
     def anchors(self) -> frozenset[str]:

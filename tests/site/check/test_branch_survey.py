@@ -141,6 +141,18 @@ def test_problems_that_were_there_before_are_left_out(tmp_path: Path) -> None:
     assert [message for message in messages if "o.yaml" in message and '"bee"' in message]
 
 
+def test_links_in_invalid_files_to_what_a_branch_removes(tmp_path: Path) -> None:
+    invalid = "slug: [o]\ntext: '[b](../pages/b.md)'\nabout: [bee, [a]]\n"
+    write(tmp_path, {**SITE, "content/notes/o.yaml": invalid})
+    commit_all(tmp_path)
+    git(tmp_path, "checkout", "-q", "-b", "topic")
+    (tmp_path / "content/pages/b.md").unlink()
+    site = opened(tmp_path)
+    found = survey_changes(site, changes_since(site.root, "main")).problems
+    rules = [problem.rule for problem in found if problem.path == "content/notes/o.yaml"]
+    assert sorted(rules) == ["broken-link", "dangling"]
+
+
 def test_what_came_to_the_other_branch_does_not_count(tmp_path: Path) -> None:
     write(tmp_path, SITE)
     commit_all(tmp_path)

@@ -137,6 +137,19 @@ def test_a_text_that_is_not_saved_is_checked_by_itself(tmp_path: Path) -> None:
     assert check_text(audit, "elsewhere.md", "[x](b.md)", None, targets) == ()
 
 
+def test_links_in_a_file_with_an_invalid_value(tmp_path: Path) -> None:
+    files = {
+        "content/pages/x.md": page("[x](d.md)\n[y](e.md)", "blocks: [1]"),
+        "content/pages/y.json": json.dumps({"title": "A", "blocks": [*BLOCKS, 1]}),
+        "content/pages/z.md": page("![x](x.png)\n[y](e.md) <!-- bifolio-ignore: broken-link -->", "a: ["),
+    }
+    problems = check(tmp_path, {**FILES, **files})
+    errors = [(problem.path, problem.rule) for problem in problems if problem.severity == "error"]
+    assert errors == list(zip(files, ("value", "value", "syntax"), strict=True))
+    found = [(path, line) for path, line, _ in places(problems, "broken-link")]
+    assert found == [("pages/x.md", 6), ("pages/x.md", 7), ("pages/y.json", 1), ("pages/z.md", 6)]
+
+
 def test_a_tree_of_a_site_generator(tmp_path: Path) -> None:
     files = {
         "content-types/page.json": TYPES["content-types/page.json"].replace(
