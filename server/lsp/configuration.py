@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from server.config.model import FILE, KEYS, known_actions
-from server.config.sections import SERVE_MODES, TYPE_KEYS
+from server.config.publishing import FEED_KEYS, ITEM_KEYS
+from server.config.sections import PREVIEW_KEYS, SERVE_MODES, TYPE_KEYS
+from server.config.webhooks import WEBHOOK_KEYS
 from server.formats.text_positions import KeyPath
 from server.lsp.flow import Node
 from server.lsp.insertion import Insertion
@@ -11,7 +13,7 @@ from server.lsp.keys import Cursor, cursor_at, nodes_of, siblings
 from server.lsp.positions import Text
 from server.lsp.protocol import Json
 from server.lsp.view import View
-from server.problems import RULES
+from server.problems import LEVELS, RULES
 from server.schema.load import FORMATS, FRONT_MATTER
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS
 from server.schema.spelling import ATTRIBUTE_KEYS, I18N_KEYS, INFO_KEYS, OPTION_KEYS, TOP_KEYS
@@ -71,6 +73,21 @@ SCHEMA_KEYS: Words = {
     "pluginOptions": "`i18n.localized` makes a content type or attribute localized.",
     "localized": "Whether each locale has its own documents or values.",
 }
+_RULES = {name: rule.sentence for name, rule in RULES.items()}
+# Keys of mappings in site.yaml. An asterisk stands for any key, and a dash for any index.
+_ENTRIES: tuple[tuple[KeyPath, Words], ...] = (
+    (
+        ("roles",),
+        {"public": "Requests without a token or login.", "authenticated": "Users who are logged in."},
+    ),
+    (("check", "ignore"), _RULES),
+    (("check", "rules"), _RULES),
+    (("export", "types", "*"), TYPE_KEYS),
+    (("preview", "*"), PREVIEW_KEYS),
+    (("feeds", "*"), FEED_KEYS),
+    (("feeds", "*", "item"), ITEM_KEYS),
+    (("webhooks", "-"), WEBHOOK_KEYS),
+)
 _FLAGS = frozenset(
     {"required", "unique", "private", "repeatable", "multiple", "draftAndPublish", "localized"}
 )
@@ -85,13 +102,12 @@ def complete_configuration(view: View, path: str, params: Json) -> Json:
         return {"isIncomplete": False, "items": []}
     insertion = Insertion(text, cursor, view.client.snippets)
     place = _Place(view, path, text)
-    if cursor.role == "key":
-        known = siblings(place.nodes, cursor)
-        items = list(_keys(place, cursor, insertion, known))
-        if not items:
-            items = list(_values(place, cursor, insertion, "- " if cursor.style == "yaml" else ""))
-    else:
-        items = list(_values(place, cursor, insertion, ""))
+    items: list[Json] = []
+    if cursor.role in ("key", "item"):
+        items += _keys(place, cursor, insertion, siblings(place.nodes, cursor))
+    if not items:
+        is_in_block = cursor.role == "key" and cursor.style == "yaml"
+        items += _values(place, cursor, insertion, "- " if is_in_block else "")
     return {"isIncomplete": False, "items": items}
 
 
@@ -133,7 +149,9 @@ def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
     if place.is_settings:
         names = tuple(map(str, path))
         is_section = any(key.path[: len(names)] == names and key.path != names for key in KEYS.values())
-        return f"\n{' ' * (cursor.indent + 2)}$0" if is_section and cursor.style == "yaml" else "$0"
+        if is_section and cursor.style == "yaml":
+            return f"\n{' ' * (cursor.indent + 2)}$0"
+        return "{$0\\}" if is_section else "$0"
     if cursor.style != "json":
         return "$0"
     if path[-1] in ("info", "options", "attributes", "pluginOptions", "i18n", "draftWhen"):
@@ -146,7 +164,7 @@ def _after(place: _Place, path: KeyPath, cursor: Cursor) -> str:
 
 def keys_of_settings(view: View, path: KeyPath) -> Words:
     """Return the keys that a mapping in site.yaml can contain, with their descriptions."""
-    names = tuple(map(str, path))
+    names = tuple("-" if isinstance(key, int) else key for key in path)
     depth = len(names)
     found: dict[str, str] = {}
     for key in KEYS.values():
@@ -156,15 +174,17 @@ def keys_of_settings(view: View, path: KeyPath) -> Words:
     if found:
         return found
     types = {type_.singular: f"The content type {type_.display}." for type_ in view.schema.content_types}
-    if names == ("roles",):
-        return {"public": "Requests without a token or login.", "authenticated": "Users who are logged in."}
     if depth == 2 and names[0] == "roles":
         return {**types, "upload": "Media files.", "user": "Users.", "auth": "Logins."}
-    if names == ("check", "ignore"):
-        return {name: rule.sentence for name, rule in RULES.items()}
-    if names in (("api", "populate"), ("export", "types"), ("preview",)):
+    if names in (("api", "populate"), ("export", "types"), ("preview",), ("urls",)):
         return types
-    return TYPE_KEYS if names[:2] == ("export", "types") and depth == 3 else {}
+    return next((words for pattern, words in _ENTRIES if _fits(pattern, names)), {})
+
+
+def _fits(pattern: KeyPath, names: KeyPath) -> bool:
+    pairs = zip(pattern, names, strict=False)
+    fits = (one == name or (one == "*" and name != "-") for one, name in pairs)
+    return len(pattern) == len(names) and all(fits)
 
 
 def _keys_of_schema(path: KeyPath) -> Words:
@@ -209,6 +229,8 @@ def _is_item(node: Node) -> bool:
 def _words_of_settings(view: View, path: tuple[str, ...]) -> Words:
     if len(path) == 3 and path[0] == "roles":
         return dict.fromkeys(known_actions(path[2]), "")
+    if len(path) == 3 and path[:2] == ("check", "rules"):
+        return dict.fromkeys(LEVELS, "")
     key = KEYS.get(".".join(path))
     if key is None:
         return {}
@@ -264,7 +286,9 @@ def hover_configuration(view: View, path: str, params: Json) -> Json | None:
         words = _words_of_settings(view, names) if place.is_settings else _words_of_schema(place, names)
         text = words.get(place.value(node.path), "")
     if not text and names:
-        known = keys_of_settings(view, names[:-1]) if place.is_settings else _keys_of_schema(names[:-1])
+        last = max(i for i, key in enumerate(node.path) if isinstance(key, str))
+        at = node.path[:last]
+        known = keys_of_settings(view, at) if place.is_settings else _keys_of_schema(names[:-1])
         text = known.get(names[-1], "")
     if not text:
         return None

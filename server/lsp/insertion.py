@@ -68,7 +68,7 @@ class Insertion:
         start, end = self.cursor.span
         text = self.text.value
         if (
-            self.cursor.style == "yaml"
+            self.cursor.style in ("yaml", "flow")
             and text[max(start - 1, 0) : start] == ":"
             and self.cursor.role == "value"
         ):

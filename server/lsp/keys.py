@@ -21,6 +21,7 @@ _YAML_KEY = re.compile(
 )
 # A line that can't be part of the brackets above it: it begins with a dash or a key.
 _AFTER_BRACKETS = re.compile(r"( *)(?:-(?:\s|\Z)|[^\s#\"'\[\]{},][^:\n]*:(?:\s|\Z))")
+_FLOW_KEY = re.compile(r"[\w.-]+(?=[ \t]*[:=])")
 _TOML_KEY = re.compile(r"""[ \t]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_.-]+)[ \t]*=[ \t]*""")
 _TOML_TABLE = re.compile(r"[ \t]*(\[\[?)[ \t]*+((?:[^\]\n]*[^\]\n \t])?)[ \t]*+(\]\]?|$)")
 
@@ -140,7 +141,9 @@ class _YamlScanner:
         if found:
             self._enter_key(found, at - start)
             self._value(found.end(), start, end, at - start)
-        elif is_item:
+        elif is_item or self.text[at] in "[{":
+            if not is_item:
+                self.leave(at - start)
             self._value(at, start, end, at - start)
 
     def is_in_block(self, content: str, indent: int) -> bool:
@@ -355,10 +358,10 @@ def _yaml_cursor(text: str, scanner: _YamlScanner, start: int, index: int, end: 
         name = plain_text(found[1][1:-1] if quoted else found[1], found[1][0] if quoted else "")
         path = (*scanner.path, name)
         return _value_cursor(text, path, found.end(), (index, stop), at - start, "yaml")
-    if is_item and text[at:index].startswith(("[", "{")):
-        return _flow_cursor(text, scan_flow(text, at, index, scanner.path), index, "flow")
     if not is_item:
         scanner.leave(at - start)
+    if text[at:index].startswith(("[", "{")):
+        return _flow_cursor(text, scan_flow(text, at, index, scanner.path), index, "flow")
     after = _YAML_KEY.match(text, at, stop)
     word_end = after.end(1) if after else at + len(text[at:stop].partition(" #")[0].rstrip())
     quote = text[at : at + 1] if text[at : at + 1] in ("'", '"') and at < index else ""
@@ -414,6 +417,8 @@ def _flow_cursor(text: str, flow: Flow, index: int, style: str) -> Cursor | None
     if tail and (quote or flow.last):
         stop = index + len(tail[0] if quote else tail[0].rstrip())
     is_key = top.is_mapping and top.expects in ("key", "colon")
+    if is_key and not flow.last and (word := _FLOW_KEY.match(text, index)):
+        stop = word.end()
     followed = bool(re.compile(r"[\"']?[ \t]*[:=]").match(text, stop))
     path = top.path if is_key else top.inner
     if not is_key and top.is_mapping and top.expects == "comma" and not flow.last:

@@ -55,7 +55,7 @@ CAPABILITIES: Json = {
     "textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}},
     "codeActionProvider": {"codeActionKinds": [QUICK_FIX, FIX_ALL]},
     "completionProvider": {
-        "triggerCharacters": [":", " ", "[", '"', "'", "/", "(", "#", ","],
+        "triggerCharacters": [":", " ", "[", "{", '"', "'", "/", "(", "#", ","],
         "resolveProvider": True,
     },
     "hoverProvider": True,

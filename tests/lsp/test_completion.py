@@ -170,6 +170,11 @@ def test_addresses_in_links(root: Path) -> None:
     ("site.yaml", "api:\n  populate_with_pagination: |", "allow"),
     ("site.yaml", "roles:\n  public:\n    article: [|]", "findOne"),
     ("site.yaml", "check:\n  ignore:\n    |", "dangling"),
+    ("site.yaml", "check:\n  rules:\n    missing-alt: |", "error"),
+    ("site.yaml", "webhooks:\n  - na|", "name"),
+    ("site.yaml", "feeds:\n  news:\n    item:\n      |", "summary"),
+    ("site.yaml", "preview:\n  article:\n    |", "url"),
+    ("site.yaml", "locales:\n  available:\n    - |", "fr"),
     ("content-types/x.json", '{"kind": "|"}', "singleType"),
     ("content-types/x.json", '{"|"}', "attributes"),
     ("content-types/x.json", '{"attributes": {"a": {"|"}}}', "type"),
@@ -181,6 +186,31 @@ def test_addresses_in_links(root: Path) -> None:
 ])  # fmt: skip
 def test_settings_and_schemas(root: Path, path: str, text: str, label: str) -> None:
     assert label in offered(root, text, path)
+
+
+# The same place in block and in flow style, and the text after the first completion.
+FLOW = [
+    ("api:\n  |", "api: {|}", "api: {page_size: {$0\\}}"),
+    ("api:\n  st|", "api: {\n  st|\n}", "api: {\n  page_size: {$0\\}\n}"),
+    ("git:\n  commit: off\n  |", "git: {commit: off, |}", "git: {commit: off, committer: $0}"),
+    ("git:\n  commit: |", "git:\n  {commit:|}", "git:\n  {commit: each}"),
+    ("git:\n  |push: off", "git: {|push: off}", "git: {commit: off}"),
+    ("roles:\n  editor:\n    |", "roles: {editor: {|}}", "roles: {editor: {article: $0}}"),
+    ("roles:\n  editor:\n    tag: |", "roles: {editor: {tag: |}}", "roles: {editor: {tag: find}}"),
+    ("roles:\n  editor:\n    tag: [|]", "roles: {editor: {tag: [|", "roles: {editor: {tag: [find"),
+    ("check:\n  rules:\n    draft: |", "check: {rules: {draft: |}}", "check: {rules: {draft: off}}"),
+    ("webhooks:\n  - |", "webhooks: [{|}]", "webhooks: [{name: $0}]"),
+    ("webhooks:\n  - name: a\n    |", "webhooks:\n  - {name: a, |}", "webhooks:\n  - {name: a, url: $0}"),
+    ("name: a\nlocales:\n  |", "{name: a, locales: {|}}", "{name: a, locales: {default: $0}}"),
+    ("git: {push: off}\n|", "{git: {push: off}, |}", "{git: {push: off}, name: $0}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("block", "flow", "after"), FLOW)
+def test_settings_in_flow_style(root: Path, block: str, flow: str, after: str) -> None:
+    items = offered(root, flow, "site.yaml")
+    assert [*items] == [*offered(root, block, "site.yaml")]
+    assert next(iter(items.values()))["after"] == after
 
 
 def test_files_without_a_schema_have_no_completion(root: Path) -> None:
