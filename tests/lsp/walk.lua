@@ -1,4 +1,4 @@
--- Opens a file in Neovim with the language server, completes a relation and goes to its definition.
+-- Opens a file in Neovim with an example from docs/lsp.md, completes a relation and goes to its definition.
 -- Arguments are environment variables; the result is written to $WALK_RESULT as JSON.
 -- Each step is a condition to wait for and what to do then, so that Neovim handles keys in between.
 local result = {}
@@ -45,15 +45,9 @@ local steps = {
 
 vim.o.completeopt = "menu,menuone"
 vim.o.swapfile = false
-local client = vim.lsp.start_client({
-  name = "bifolio",
-  cmd = { vim.env.WALK_PYTHON, "-m", "server", "lsp" },
-  root_dir = vim.env.WALK_SITE,
-})
+vim.cmd("luafile " .. vim.env.WALK_CONFIGURATION)
 vim.cmd("silent edit " .. vim.env.WALK_SITE .. "/content/articles/new.md")
 buffer = vim.api.nvim_get_current_buf()
-vim.lsp.buf_attach_client(buffer, client)
-vim.bo[buffer].omnifunc = "v:lua.vim.lsp.omnifunc"
 
 local step, waited_ms, interval_ms = 1, 0, 50
 local timer = vim.loop.new_timer()
