@@ -12,6 +12,8 @@ import sys
 import time
 
 RECENT_S = 10.0  # The helper is started if another file was merged this recently.
+WAIT_S = 10.0  # A helper that has not answered by then was probably stopped.
+MAX_HELPED_BYTES = 16 * 1024 * 1024  # Larger files are not merged as documents.
 NO_STATUS = b""
 
 
@@ -45,17 +47,65 @@ def socket_path() -> str:
 
 
 def _ask(path: str, arguments: list[str]) -> bytes:
-    """Return the exit status from the helper, or NO_STATUS if the helper is not running or has failed."""
+    """Merge a file in the helper. Return the exit status, or NO_STATUS if there was no answer.
+
+    The helper merges into a copy. Without an answer, our version is unchanged and can be merged again.
+    """
+    folder = f"{path}.{os.getpid()}.{time.time_ns()}"
+    copy = os.path.join(folder, "ours")
+    try:
+        at = arguments.index("--") + 2
+        ours = arguments[at]
+        os.mkdir(folder, 0o700)
+    except (ValueError, IndexError, OSError):
+        return NO_STATUS
+    try:
+        _copy(ours, copy)
+        status = _send(path, [*arguments[:at], copy, *arguments[at + 1 :]])
+        if status:
+            written = f"{ours}.{os.getpid()}"
+            _copy(copy, written)
+            os.replace(written, ours)
+        return status
+    except OSError:
+        return NO_STATUS
+    finally:
+        _remove(folder)
+
+
+def _send(path: str, arguments: list[str]) -> bytes:
+    """Return the exit status from the helper. Raises OSError if the helper is not running or has failed."""
     variables = (f"{name}={value}" for name, value in os.environ.items())
     request = "\0".join([os.getcwd(), *arguments, "", *variables])
+    helper = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    helper.settimeout(WAIT_S)
     try:
-        helper = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         helper.connect(path)
         helper.sendall(os.fsencode(request))
         helper.shutdown(_socket.SHUT_WR)
         return helper.recv(1)
+    except TimeoutError:
+        os.unlink(path)  # The files that follow must not wait, too.
+        raise
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy a file. Raises OSError if it is too large for the helper."""
+    with open(source, "rb") as file:
+        data = file.read(MAX_HELPED_BYTES + 1)
+    if len(data) > MAX_HELPED_BYTES:
+        raise OSError(f"{source} is too large")
+    with open(target, "wb") as file:
+        file.write(data)
+
+
+def _remove(folder: str) -> None:
+    try:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
     except OSError:
-        return NO_STATUS
+        return
 
 
 def _is_recent(path: str) -> bool:
