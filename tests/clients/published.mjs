@@ -2,6 +2,8 @@
 // - netlify, pages: files `_redirects`
 // - requests: paths to request at Cloudflare Pages
 // - sitemaps: texts, which are checked with the XML schema of sitemaps.org
+// - atom: a RELAX NG schema
+// - feeds: texts by name, which are checked with this schema
 import { readFileSync } from "node:fs";
 import { parseAllRedirects } from "@netlify/redirect-parser";
 import { generateRedirectsEvaluator } from "redirects-in-workers";
@@ -38,5 +40,14 @@ for (const text of input.sitemaps) {
   });
   sitemaps.push(checked.errors.map((error) => error.rawMessage));
 }
+const feeds = {};
+for (const [name, contents] of Object.entries(input.feeds)) {
+  const checked = await validateXML({
+    xml: { fileName: "f.xml", contents },
+    schema: [{ fileName: "atom.rng", contents: input.atom }],
+    extension: "relaxng",
+  });
+  feeds[name] = checked.errors.map((error) => error.rawMessage);
+}
 const errors = netlify.errors.map(String);
-process.stdout.write(JSON.stringify({ netlify: netlify.redirects, errors, pages, sitemaps }));
+process.stdout.write(JSON.stringify({ netlify: netlify.redirects, errors, pages, sitemaps, feeds }));

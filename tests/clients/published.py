@@ -1,23 +1,26 @@
-"""Tests of redirects with the code of Netlify and Cloudflare, and of sitemaps with the schema of sitemaps.org
+"""Tests of redirects with the code of Netlify and Cloudflare, and of sitemaps and Atom feeds with schemas
 (`make test-clients`).
 """
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from server.service.publishing.feeds import feed_text
 from server.service.publishing.public_reader import PublicSite
 from server.service.publishing.sitemap import sitemaps
 from tests.ci import skipped
 from tests.clients.npm import install, missing_node
 from tests.service.publishing.sites import FILES
 from tests.service.publishing.test_redirect_formats import REDIRECTS, same, written
-from tests.sites import load
+from tests.sites import Files, load
 
 HERE = Path(__file__).parent
+ATOM = HERE.parent / "service/publishing/atom.rng"
 
 
 @pytest.fixture(scope="module")
@@ -31,17 +34,30 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Any:
         (folder / name).write_text(written(name)[0])
     public = PublicSite(load(folder / "site", FILES).state)
     good = sitemaps(public)["sitemap.xml"].decode()
+    feeds = {name: feed_text(public, name, "atom") for name in ("news", "everything", "red")}
+    nothing = PublicSite(load(folder / "nothing", without_content()).state)
     asked = {
         "netlify": str(folder / "netlify"),
         "pages": str(folder / "cloudflare-pages"),
         "requests": [path + end for path in sources("cloudflare-pages") for end in ("", "/")],
         "sitemaps": [good, good.replace("<lastmod>20", "<lastmod>x")],
+        "atom": ATOM.read_text(),
+        "feeds": {
+            **feeds,
+            "nothing": feed_text(nothing, "news", "atom"),
+            "wrong date": feeds["news"].replace("<updated>20", "<updated>x", 1),
+            "no id": re.sub("<id>.*?</id>", "", feeds["news"]),
+        },
     }
     done = subprocess.run(
         ["node", "published.mjs"], cwd=HERE, input=json.dumps(asked), capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def without_content() -> Files:
+    return {path: text for path, text in FILES.items() if not path.startswith("content/")}
 
 
 def sources(name: str) -> dict[str, str]:
@@ -73,3 +89,8 @@ def test_the_sitemap_is_valid(read: Any) -> None:
     good, bad = read["sitemaps"]
     assert good == []
     assert any("lastmod" in error for error in bad)
+
+
+def test_atom_feeds_are_valid(read: Any) -> None:
+    wrong = {name for name, errors in read["feeds"].items() if errors}
+    assert wrong == {"wrong date", "no id"}, read["feeds"]

@@ -1,5 +1,8 @@
 """Feeds: what they contain, and whether independent readers accept them."""
 
+import json
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -8,6 +11,7 @@ import feedparser  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator, FormatChecker
 
 from server.service.publishing.feed_items import without_modules
 from server.service.publishing.xml import HEAD, element, parent
@@ -21,6 +25,11 @@ READERS = {
     "atom": atoma.parse_atom_bytes,
     "json": atoma.parse_json_feed_bytes,
 }
+
+
+SHORT_SETTINGS = SETTINGS[: SETTINGS.index("feeds:")] + "feeds: {news: {type: article}}\n"
+SCHEMA = json.loads(Path(__file__).with_name("json_feed.schema.json").read_text())
+JSON_FEED = Draft202012Validator(SCHEMA, format_checker=FormatChecker())
 
 
 @pytest.fixture
@@ -47,6 +56,30 @@ def test_independent_readers_accept_every_feed(api: Api, name: str, extension: s
         assert not parsed.bozo, parsed.bozo_exception
         assert len(parsed.entries) == count
         assert len({entry.id for entry in parsed.entries}) == count
+
+
+@pytest.mark.parametrize("name", ["news", "everything", "red"])
+def test_every_json_feed_fits_the_schema_of_its_version(api: Api, name: str) -> None:
+    feed = api.get(f"/feeds/{name}.json", "public").body
+    assert [error.message for error in JSON_FEED.iter_errors(feed)] == []
+
+
+def test_documents_without_values_are_valid_items(make_api: MakeApi) -> None:
+    schema = collection("article", {"slug": "uid", "body": "richtext"})
+    api = make_api({**schema, "site.yaml": SHORT_SETTINGS, "content/articles/x.md": "---\nslug: x\n---\n"})
+    feed = api.get("/feeds/news.json", "public").body
+    assert [error.message for error in JSON_FEED.iter_errors(feed)] == []
+    assert len(feed["items"]) == 1
+
+
+def test_the_schema_refuses_wrong_json_feeds(api: Api) -> None:
+    feed = api.get("/feeds/news.json", "public").body
+    for wrong in ({"id": 1}, {"url": "/fog"}, {"image": "a b"}, {"date_published": "2024-03-02"}, {"_a": 1}):
+        changed = deepcopy(feed)
+        changed["items"][0].update(wrong)
+        assert not JSON_FEED.is_valid(changed), wrong
+    del feed["items"][0]["content_html"]
+    assert not JSON_FEED.is_valid(feed)
 
 
 def test_a_feed_contains_the_newest_documents_with_their_public_urls(api: Api) -> None:
@@ -102,8 +135,7 @@ def test_mdx_has_no_javascript(make_api: MakeApi) -> None:
         "```js\nimport x from 'y';\n```\n\nexport const c = 1;\n\nimported goods\n"
     )
     schema = collection("article", {"slug": "uid", "body": "richtext"}, files=["posts/{name}.mdx"])
-    settings = SETTINGS[: SETTINGS.index("feeds:")] + "feeds: {news: {type: article}}\n"
-    api = make_api({**schema, "site.yaml": settings, "posts/x.mdx": text})
+    api = make_api({**schema, "site.yaml": SHORT_SETTINGS, "posts/x.mdx": text})
     [item] = items(api, "news")
     assert item["content_html"] == (
         "<p>One two</p>\n<pre><code>import x from 'y';\n</code></pre>\n<p>imported goods</p>"
@@ -148,6 +180,7 @@ def test_a_feed_of_nothing_is_valid(make_api: MakeApi) -> None:
     api = make_api({path: text for path, text in FILES.items() if not path.startswith("content/")})
     for extension in EXTENSIONS:
         assert READERS[extension](api.get(f"/feeds/news.{extension}", "public").raw)
+    assert JSON_FEED.is_valid(api.get("/feeds/news.json", "public").body)
 
 
 def test_an_unknown_feed_is_not_found(api: Api) -> None:
