@@ -26,7 +26,7 @@ from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
-RENAMES = 8  # number of attributes to rename in each tree
+RENAMES = 4  # number of attributes to rename in each tree
 NO_INDEX = "\nsearch: {index: false}\n"  # There is no search index, because nothing is searched.
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.real.trees import TREES, Tree, commit, find, unpack
 from tests.site.unsaved import compare_edits
 
-STEPS = 4  # edits in each tree; after each, the saved copy is opened and checked, which takes seconds
+STEPS = 2  # edits in each tree; after each, the saved copy is opened and checked, which takes seconds
 
 
 def main() -> int:

@@ -4,5 +4,5 @@ secrets.
 Such sites are called twins: they differ only in secrets that the identity may not see. Therefore their
 responses, events, webhooks and log lines must be identical and must not contain a secret. Requests that
 succeed come first (`cases`, `probes`), then random ones (`requests`). To test the matrix itself, leaks are
-planted (`faults`). `make torture` sends 100,000 requests; CI sends 5,000.
+planted (`faults`). `make torture` sends 100,000 requests; CI sends 3,000.
 """

@@ -33,7 +33,7 @@ from tests.torture import LONG, SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
-REQUESTS = 100_000 if LONG else 5_000
+REQUESTS = 100_000 if LONG else 3_000
 # The minimum share of successful responses, among responses to identities with the permission.
 MIN_SUCCESS = 0.5
 MAX_TOLD = 20  # the maximum number of findings that are printed
