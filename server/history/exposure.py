@@ -1,8 +1,12 @@
 """Comparison of the values that two schemas hide."""
 
-from collections.abc import Iterator
+from server.documents.addresses import ALIAS_KEYS
+from server.documents.file_keys import FIELD
+from server.schema.model import Attribute, Schema, Type
 
-from server.schema.model import Schema, Type
+# Two places in a file that have no key of their own. No attribute has these names.
+_OTHER_KEYS = "*"  # all keys that are not attributes
+_TEXT = "\n"  # the text below the front matter
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
@@ -15,8 +19,11 @@ def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
     type_, earlier = schema.types.get(uid), other.types.get(uid)
     if type_ is None or earlier is None:
         return True
-    return _rules(type_) != _rules(earlier) or bool(
-        set(_attributes(other, earlier, visible=False)) & set(_attributes(schema, type_, visible=True))
+    return (
+        _rules(type_) != _rules(earlier)
+        or _reveals_file_names(type_, earlier)
+        or _reveals_aliases(type_, earlier)
+        or _reveals_values(schema, other, uid)
     )
 
 
@@ -24,14 +31,47 @@ def _rules(type_: Type) -> tuple[object, ...]:
     return type_.draft_publish, type_.draft_key, type_.files
 
 
-def _attributes(schema: Schema, type_: Type, *, visible: bool) -> Iterator[tuple[str, str]]:
-    """Yield the visible (or hidden) attributes of a content type and its components, as (uid, name)."""
-    waiting, seen = [type_], {type_.uid}
+def _reveals_file_names(type_: Type, earlier: Type) -> bool:
+    names = (field.partition(".")[0] for field in FIELD.findall(earlier.file_name or ""))
+    is_hidden = any(not earlier.attributes[name].visible for name in names)
+    return is_hidden and type_.file_name != earlier.file_name
+
+
+def _reveals_aliases(type_: Type, earlier: Type) -> bool:
+    # Redirects also use these keys if they are not attributes.
+    hidden = {attribute.name for attribute in earlier.attributes.values() if not attribute.visible}
+    return any(key in hidden and key not in type_.attributes for key in ALIAS_KEYS)
+
+
+def _reveals_values(schema: Schema, other: Schema, uid: str) -> bool:
+    """Return whether `schema` shows a value that `other` hides in the same content type or component."""
+    waiting, seen = [uid], {uid}
     while waiting:
-        one = waiting.pop()
-        for attribute in one.attributes.values():
-            if attribute.visible is visible:
-                yield one.uid, attribute.name
-            inner = {uid for uid in (attribute.component, *attribute.components) if uid} - seen
-            seen |= inner
-            waiting += [schema.types[uid] for uid in inner]
+        uid = waiting.pop()
+        type_, earlier = schema.types[uid], other.types[uid]
+        if any(
+            _reveals(type_, earlier, key)
+            for key in {*type_.attributes, *earlier.attributes, _OTHER_KEYS, _TEXT}
+        ):
+            return True
+        inner = {c for a in earlier.attributes.values() for c in (a.component, *a.components) if c}
+        waiting += (inner & schema.types.keys()) - seen
+        seen |= inner
+    return False
+
+
+def _reveals(type_: Type, earlier: Type, key: str) -> bool:
+    """Return whether a type shows the value of a key in a file, but its earlier version hides it."""
+    attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
+    if attribute is None or before is None or not attribute.visible:
+        return False
+    # JSON shows everything that a component contains, even its unknown keys.
+    return not before.visible or (before.holds_components and not attribute.holds_components)
+
+
+def _attribute_of(type_: Type, key: str) -> Attribute | None:
+    """Return the attribute that contains the value of a key in a file, or None."""
+    name = type_.body if key == _TEXT else type_.other_keys
+    if key in type_.attributes and key != name:
+        name = key
+    return type_.attributes[name] if name else None

@@ -1,0 +1,220 @@
+"""Tests that a merge without full access never shows a value that one of the branches hides.
+
+In each case, the branch `next` hides the word `walrus`, but the schemas on main would show it.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.git import commit_all, git
+from tests.site.migrations.helpers import migrate
+from tests.sites import STRING, Api, Files, collection, component, make, relation, write
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+SITE = "search: {index: false}\nroles:\n  public:\n    note: [find, findOne]\n    author: [find, findOne]\n"
+SECRET = {"type": "string", "private": True}
+JSON = {"type": "json"}
+TEXT = {"type": "richtext"}
+NAMES = ("note", "author", "memo")
+EDITOR = ("find", "findOne", "create", "update", "delete", "readDraft")
+URLS = ("/api/notes?populate=*&locale=*", "/api/notes?populate[box][populate]=*", "/api/authors?populate=*")
+
+
+def note(attributes: Mapping[str, Any], **options: Any) -> dict[str, str]:
+    return collection("note", {"title": STRING, **attributes}, **options)
+
+
+def part(name: str, **options: Any) -> dict[str, Any]:
+    return {"type": "component", "component": name, **options}
+
+
+def zone(*names: str) -> dict[str, Any]:
+    return {"type": "dynamiczone", "components": list(names)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Files on each branch. The files of `next` are committed after its schemas."""
+
+    base: Files
+    ours: Files
+    theirs: Files
+    migrates: Callable[[Path], object] | None = None
+    removed: tuple[str, ...] = field(default=())
+
+
+def serve(root: Path, case: Case) -> Api:
+    write(root, {"site.yaml": SITE, ".gitignore": ".bifolio/\n", **case.base})
+    write(root, {"content/notes/old.yaml": "title: Old\n"})
+    commit_all(root)
+    git(root, "checkout", "-qb", "next")
+    write(root, case.theirs)
+    _commit(root)
+    git(root, "checkout", "-q", "main")
+    if case.migrates:
+        case.migrates(root)
+    for path in case.removed:
+        (root / path).unlink()
+    write(root, case.ours)
+    _commit(root)
+    api = make(root, {})
+    may = [f"{name}.{action}" for name in NAMES for action in EDITOR]
+    api.token("editor", may=[*may, "branch.find", "branch.merge"])
+    return api
+
+
+def _commit(root: Path) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "change")
+
+
+def shown(api: Api) -> str:
+    public = "".join(api.get(url, "public").raw.decode() for url in URLS)
+    return public + api.get("/redirects").raw.decode()
+
+
+def split(root: Path) -> None:
+    code = 'ATTRIBUTES = {"first": {"type": "string"}}\ndef split(value):\n    return {"first": value}\n'
+    migrate(root, "split", attribute="note.source", file="cut.py", code=code)
+
+
+NEW = "content/notes/new.yaml"
+LOOK = component("shared.look", {"label": STRING, "secret": SECRET})
+OPEN_LOOK = component("meta.look", {"label": STRING, "secret": STRING})
+IN_LOOK = {NEW: "title: New\nlook:\n  label: a\n  secret: walrus\n"}
+OTHERS: dict[str, Any] = {"otherKeys": "extra"}
+ALIASES = SITE + "redirects: {aliases: root}\nurls: {note: 'https://example.org/{documentId}'}\n"
+
+CASES = {
+    "a skipped split leaves a key to otherKeys": Case(
+        note({"source": SECRET, "extra": JSON}, **OTHERS),
+        {},
+        {NEW: "title: New\nsource: walrus\n"},
+        split,
+    ),
+    "an attribute removed by hand goes to otherKeys": Case(
+        note({"source": SECRET, "extra": JSON}, **OTHERS),
+        note({"extra": JSON}, **OTHERS),
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "a password removed by hand goes to otherKeys": Case(
+        note({"source": {"type": "password"}, "extra": JSON}, **OTHERS),
+        note({"extra": JSON}, **OTHERS),
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "an attribute renamed by hand goes to otherKeys": Case(
+        note({"source": SECRET, "extra": JSON}, **OTHERS),
+        note({"origin": SECRET, "extra": JSON}, **OTHERS),
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "a component removed by hand goes to otherKeys": Case(
+        {**LOOK, **note({"look": part("shared.look"), "extra": JSON}, **OTHERS)},
+        note({"extra": JSON}, **OTHERS),
+        IN_LOOK,
+    ),
+    "hidden otherKeys become an attribute": Case(
+        note({"extra": {**JSON, "private": True}}, **OTHERS),
+        note({"extra": {**JSON, "private": True}, "source": STRING}, **OTHERS),
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "hidden otherKeys have another name": Case(
+        note({"extra": {**JSON, "private": True}}, **OTHERS),
+        note({"rest": JSON}, otherKeys="rest"),
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "a component becomes json": Case(
+        {**LOOK, **note({"look": part("shared.look")})}, note({"look": JSON}), IN_LOOK
+    ),
+    "a list of components becomes an array": Case(
+        {**LOOK, **note({"look": part("shared.look", repeatable=True)})},
+        note({"look": {"type": "array"}}),
+        {NEW: "title: New\nlook:\n  - secret: walrus\n"},
+    ),
+    "an attribute has another type": Case(
+        note({"source": SECRET}), note({"source": {"type": "text"}}), {NEW: "title: New\nsource: walrus\n"}
+    ),
+    "a renamed attribute is made public": Case(
+        note({"source": SECRET}),
+        note({"origin": STRING}),
+        {NEW: "title: New\nsource: walrus\n"},
+        lambda root: migrate(root, "rename", attribute="note.source", to="origin"),
+    ),
+    "a wrapped attribute is made public": Case(
+        note({"source": SECRET}),
+        component("shared.box", {"source": STRING}),
+        {NEW: "title: New\nsource: walrus\n"},
+        lambda root: migrate(root, "wrap", type="note", attributes=["source"], component="shared.box"),
+    ),
+    "a moved attribute is made public": Case(
+        {**collection("author", {"name": STRING}),
+         **note({"source": SECRET, "author": relation("oneToOne", "author")}),
+         "content/authors/ann.yaml": "name: Ann\n"},
+        collection("author", {"name": STRING, "source": STRING}),
+        {NEW: "title: New\nauthor: ann\nsource: walrus\n"},
+        lambda root: migrate(root, "move", attribute="note.source", to="author", via="author"),
+    ),
+    "a retyped attribute is made public": Case(
+        note({"source": {"type": "text", "private": True}}),
+        note({"source": STRING}),
+        {NEW: "title: New\nsource: walrus\n"},
+        lambda root: migrate(root, "retype", attribute="note.source", type="string"),
+    ),
+    "a renamed type is made public": Case(
+        {**collection("memo", {"title": SECRET})},
+        collection("author", {"title": STRING}),
+        {"content/memos/new.yaml": "title: walrus\n"},
+        lambda root: migrate(root, "rename-type", type="memo", to="author", plural="authors"),
+    ),
+    "the text belongs to another attribute": Case(
+        note({"draft": {**TEXT, "private": True}, "body": TEXT}, body="draft"),
+        note({"draft": {**TEXT, "private": True}, "body": TEXT}, body="body"),
+        {"content/notes/new.md": "---\ntitle: New\n---\nwalrus\n"},
+    ),
+    "the text belongs to a new attribute": Case(
+        note({"draft": {**TEXT, "private": True}}),
+        note({"body": TEXT}),
+        {"content/notes/new.md": "---\ntitle: New\n---\nwalrus\n"},
+    ),
+    "the file name belongs to another attribute": Case(
+        note({"source": SECRET, "label": STRING}, fileName="{source}"),
+        note({"source": SECRET, "label": STRING}, fileName="{label}"),
+        {"content/notes/walrus.yaml": "title: New\ndocumentId: new\n"},
+    ),
+    "a type without drafts": Case(
+        note({}, drafts=True), note({}), {"content/notes/new.draft.yaml": "title: walrus\n"}
+    ),
+    "another key marks drafts": Case(
+        note({}, drafts=True, draftWhen={"draft": True}),
+        note({}, drafts=True),
+        {NEW: "title: walrus\ndraft: true\n"},
+    ),
+    "a private relation becomes public": Case(
+        {**collection("author", {"name": STRING}),
+         **note({"author": relation("manyToOne", "author", private=True)}),
+         "content/authors/walrus.yaml": "name: Ann\n"},
+        note({"author": relation("manyToOne", "author")}),
+        {NEW: "title: New\nauthor: walrus\n"},
+    ),
+    "private aliases become redirects": Case(
+        note({"aliases": {**JSON, "private": True}}),
+        {**note({}), "site.yaml": ALIASES},
+        {NEW: "title: New\naliases: [/walrus]\n"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_merge_that_shows_a_hidden_value_needs_full_access(tmp_path: Path, name: str) -> None:
+    api = serve(tmp_path, CASES[name])
+    head = git(tmp_path, "rev-parse", "main")
+    refused = api.ask("POST", "/branches/next/merge", "editor", json={})
+    assert refused.status == 403, f"LEAK {name}: {'walrus' in shown(api)} {refused.text[:90]}"
+    assert "full access" in refused.error["message"]
+    assert git(tmp_path, "rev-parse", "main") == head
+    api.accounts.close()
