@@ -1,5 +1,8 @@
 """Comparison of the values that two schemas hide."""
 
+from collections.abc import Iterator
+from itertools import product
+
 from server.documents.addresses import ALIAS_KEYS
 from server.documents.file_keys import FIELD
 from server.schema.model import Attribute, Schema, Type
@@ -23,7 +26,7 @@ def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
         _rules(type_) != _rules(earlier)
         or _reveals_file_names(type_, earlier)
         or _reveals_aliases(type_, earlier)
-        or _reveals_values(schema, other, uid)
+        or _reveals_values(schema, other, (type_, earlier))
     )
 
 
@@ -43,20 +46,22 @@ def _reveals_aliases(type_: Type, earlier: Type) -> bool:
     return any(key in hidden and key not in type_.attributes for key in ALIAS_KEYS)
 
 
-def _reveals_values(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether `schema` shows a value that `other` hides in the same content type or component."""
-    waiting, seen = [uid], {uid}
+def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type]) -> bool:
+    """Return whether `schema` shows a value that `other` hides at the same place in a document's file.
+
+    `pair` is a content type in both schemas. Its components can have different uids.
+    """
+    waiting, seen = [pair], {(pair[0].uid, pair[1].uid)}
     while waiting:
-        uid = waiting.pop()
-        type_, earlier = schema.types[uid], other.types[uid]
+        type_, earlier = waiting.pop()
         if any(
             _reveals(type_, earlier, key)
             for key in {*type_.attributes, *earlier.attributes, _OTHER_KEYS, _TEXT}
         ):
             return True
-        inner = {c for a in earlier.attributes.values() for c in (a.component, *a.components) if c}
-        waiting += (inner & schema.types.keys()) - seen
+        inner = set(_component_pairs(type_, earlier)) - seen
         seen |= inner
+        waiting += [(schema.types[uid], other.types[before]) for uid, before in inner]
     return False
 
 
@@ -75,3 +80,17 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
     if key in type_.attributes and key != name:
         name = key
     return type_.attributes[name] if name else None
+
+
+def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
+    """Yield the uids of components that could be at the same place in a file, for both schemas."""
+    for name, before in earlier.attributes.items():
+        attribute = type_.attributes.get(name)
+        if attribute and attribute.visible and before.visible:
+            uids, earlier_uids = _components_of(attribute), _components_of(before)
+            yield from ((uid, uid) for uid in uids & earlier_uids)
+            yield from product(uids - earlier_uids, earlier_uids - uids)
+
+
+def _components_of(attribute: Attribute) -> set[str]:
+    return {uid for uid in (attribute.component, *attribute.components) if uid}

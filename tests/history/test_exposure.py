@@ -5,7 +5,7 @@ In each case, the branch `next` hides the word `walrus`, but the schemas on main
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,33 @@ CASES = {
         note({"rest": JSON}, otherKeys="rest"),
         {NEW: "title: New\nsource: walrus\n"},
     ),
+    "the component has another uid": Case(
+        {**LOOK, **note({"look": part("shared.look")})},
+        {**OPEN_LOOK, **note({"look": part("meta.look")})},
+        IN_LOOK,
+    ),
+    "a repeatable component has another uid": Case(
+        {**LOOK, **note({"look": part("shared.look", repeatable=True)})},
+        {**OPEN_LOOK, **note({"look": part("meta.look", repeatable=True)})},
+        {NEW: "title: New\nlook:\n  - label: a\n    secret: walrus\n"},
+    ),
+    "a nested component has another uid": Case(
+        {**LOOK, **component("shared.box", {"look": part("shared.look")}),
+         **note({"box": part("shared.box")})},
+        {**OPEN_LOOK, **component("shared.box", {"look": part("meta.look")})},
+        {NEW: "title: New\nbox:\n  look:\n    secret: walrus\n"},
+    ),
+    "a component is public in another place": Case(
+        {**LOOK, **component("shared.box", {"look": part("shared.look", private=True)}),
+         **note({"box": part("shared.box")})},
+        {**component("shared.box", {"look": part("meta.look")}), **OPEN_LOOK},
+        {NEW: "title: New\nbox:\n  look:\n    secret: walrus\n"},
+    ),
+    "a component in a dynamic zone is made again with the same uid": Case(
+        {**LOOK, **note({"looks": zone("shared.look")})},
+        component("shared.look", {"label": STRING, "secret": STRING}),
+        {NEW: "title: New\nlooks:\n  - __component: shared.look\n    secret: walrus\n"},
+    ),
     "a component becomes json": Case(
         {**LOOK, **note({"look": part("shared.look")})}, note({"look": JSON}), IN_LOOK
     ),
@@ -135,6 +162,11 @@ CASES = {
         {**LOOK, **note({"look": part("shared.look", repeatable=True)})},
         note({"look": {"type": "array"}}),
         {NEW: "title: New\nlook:\n  - secret: walrus\n"},
+    ),
+    "json becomes a component": Case(
+        note({"look": {**JSON, "private": True}}),
+        {**OPEN_LOOK, **note({"look": part("meta.look")})},
+        IN_LOOK,
     ),
     "an attribute has another type": Case(
         note({"source": SECRET}), note({"source": {"type": "text"}}), {NEW: "title: New\nsource: walrus\n"}
@@ -144,6 +176,12 @@ CASES = {
         note({"origin": STRING}),
         {NEW: "title: New\nsource: walrus\n"},
         lambda root: migrate(root, "rename", attribute="note.source", to="origin"),
+    ),
+    "a renamed component is made public": Case(
+        {**LOOK, **note({"look": part("shared.look")})},
+        OPEN_LOOK,
+        IN_LOOK,
+        lambda root: migrate(root, "rename-component", component="shared.look", to="meta.look"),
     ),
     "a wrapped attribute is made public": Case(
         note({"source": SECRET}),
@@ -217,4 +255,56 @@ def test_a_merge_that_shows_a_hidden_value_needs_full_access(tmp_path: Path, nam
     assert refused.status == 403, f"LEAK {name}: {'walrus' in shown(api)} {refused.text[:90]}"
     assert "full access" in refused.error["message"]
     assert git(tmp_path, "rev-parse", "main") == head
+    api.accounts.close()
+
+
+HARMLESS = {
+    "a new attribute": Case(note({"source": SECRET}), note({"source": SECRET, "label": STRING}), {}),
+    "a hidden attribute": Case(note({"label": STRING}), note({"label": SECRET}), {}),
+    "a component with another uid": Case(
+        {**LOOK, **note({"look": part("shared.look")})},
+        {**component("meta.look", {"label": STRING, "secret": SECRET}), **note({"look": part("meta.look")})},
+        {},
+    ),
+    "components that hide different attributes": Case(
+        {
+            **LOOK,
+            **component("shared.view", {"label": SECRET, "secret": STRING}),
+            **note({"looks": zone("shared.look", "shared.view")}),
+        },
+        note({"looks": zone("shared.look", "shared.view"), "label": STRING}),
+        {},
+    ),
+    "a renamed component": Case(
+        {**LOOK, **note({"look": part("shared.look")})},
+        {},
+        {},
+        lambda root: migrate(root, "rename-component", component="shared.look", to="meta.look"),
+    ),
+    "hidden other keys": Case(
+        note({"source": SECRET, "extra": {**JSON, "private": True}}, **OTHERS),
+        note({"extra": {**JSON, "private": True}}, **OTHERS),
+        {},
+    ),
+    "a hidden attribute that a migration drops": Case(
+        note({"source": SECRET, "extra": JSON}, **OTHERS),
+        {},
+        {},
+        lambda root: migrate(root, "drop", lossy=True, attribute="note.source"),
+    ),
+    "a wrapped hidden attribute": Case(
+        note({"source": SECRET}),
+        {},
+        {},
+        lambda root: migrate(root, "wrap", type="note", attributes=["source"], component="shared.box"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_a_schema_that_hides_as_much_needs_no_full_access(tmp_path: Path, name: str) -> None:
+    case = HARMLESS[name]
+    api = serve(tmp_path, replace(case, theirs={NEW: "title: New\n"}, ours={**case.ours, "x.txt": "x"}))
+    assert api.ask("POST", "/branches/next/merge", "editor", json={}).status == 200
+    assert '"title":"New"' in shown(api)
     api.accounts.close()
