@@ -10,12 +10,14 @@ from server.schema.model import Attribute, Schema, Type
 # Two places in a file that have no key of their own. No attribute has these names.
 _OTHER_KEYS = "*"  # all keys that are not attributes
 _TEXT = "\n"  # the text below the front matter
+_NO_COMPONENT = Type("", "component", "", "", "", {})
 
 
-def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
+def shows_more(schema: Schema, other: Schema, uid: str, *, strict: bool = False) -> bool:
     """Return whether `schema` could reveal more of the content type `uid` than `other` does.
 
-    Also returns True if the schemas differ in which files are documents or drafts.
+    Also returns True if the schemas differ in which files are documents or drafts. If `strict` is set, it is
+    enough that `schema` does not protect a value: if it lacks a hidden attribute, or collects other keys.
     """
     if schema is other:
         return False
@@ -26,7 +28,8 @@ def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
         _rules(type_) != _rules(earlier)
         or _reveals_file_names(type_, earlier)
         or _reveals_aliases(type_, earlier)
-        or _reveals_values(schema, other, (type_, earlier))
+        or any(_reveals_in_inverse(schema, other, uid, name) for name in earlier.attributes)
+        or _reveals_values(schema, other, (type_, earlier), strict)
     )
 
 
@@ -46,7 +49,19 @@ def _reveals_aliases(type_: Type, earlier: Type) -> bool:
     return any(key in hidden and key not in type_.attributes for key in ALIAS_KEYS)
 
 
-def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type]) -> bool:
+def _reveals_in_inverse(schema: Schema, other: Schema, uid: str, name: str) -> bool:
+    """Return whether only `schema` shows a private relation on its inverse side."""
+    if other.types[uid].attributes[name].visible:
+        return False
+    return _shows_inverse(schema, uid, name) and not _shows_inverse(other, uid, name)
+
+
+def _shows_inverse(schema: Schema, uid: str, name: str) -> bool:
+    attributes = (a for type_ in schema.types.values() for a in type_.attributes.values())
+    return any((a.target, a.mapped_by, a.visible) == (uid, name, True) for a in attributes)
+
+
+def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type], strict: bool) -> bool:
     """Return whether `schema` shows a value that `other` hides at the same place in a document's file.
 
     `pair` is a content type in both schemas. Its components can have different uids.
@@ -55,21 +70,28 @@ def _reveals_values(schema: Schema, other: Schema, pair: tuple[Type, Type]) -> b
     while waiting:
         type_, earlier = waiting.pop()
         if any(
-            _reveals(type_, earlier, key)
+            _reveals(type_, earlier, key, strict)
             for key in {*type_.attributes, *earlier.attributes, _OTHER_KEYS, _TEXT}
         ):
             return True
         inner = set(_component_pairs(type_, earlier)) - seen
         seen |= inner
-        waiting += [(schema.types[uid], other.types[before]) for uid, before in inner]
+        waiting += [(schema.types.get(uid, _NO_COMPONENT), other.types[before]) for uid, before in inner]
     return False
 
 
-def _reveals(type_: Type, earlier: Type, key: str) -> bool:
-    """Return whether a type shows the value of a key in a file, but its earlier version hides it."""
+def _reveals(type_: Type, earlier: Type, key: str, strict: bool) -> bool:
+    """Return whether a type shows the value of a key in a file, but its earlier version does not."""
     attribute, before = _attribute_of(type_, key), _attribute_of(earlier, key)
-    if attribute is None or before is None or not attribute.visible:
+    if attribute is None:
+        # The value is then in no response, but a later merge or schema could show it.
+        return strict and before is not None and not before.visible and not before.derived
+    if not attribute.visible:
         return False
+    if before is None:
+        return strict and key == _OTHER_KEYS
+    if strict and before.type == "relation" and attribute.target != before.target:
+        return True  # The ids of the targets are hidden from callers who lack `find` for their content type.
     # JSON shows everything that a component contains, even its unknown keys.
     return not before.visible or (before.holds_components and not attribute.holds_components)
 
@@ -83,14 +105,17 @@ def _attribute_of(type_: Type, key: str) -> Attribute | None:
 
 
 def _component_pairs(type_: Type, earlier: Type) -> Iterator[tuple[str, str]]:
-    """Yield the uids of components that could be at the same place in a file, for both schemas."""
+    """Yield the uids of components that could be at the same place in a file, for both schemas.
+
+    The first uid is "" if only the earlier schema has components there.
+    """
     for name, before in earlier.attributes.items():
         attribute = type_.attributes.get(name)
-        if attribute and attribute.visible and before.visible:
+        if before.visible and (attribute is None or attribute.visible):
             uids, earlier_uids = _components_of(attribute), _components_of(before)
             yield from ((uid, uid) for uid in uids & earlier_uids)
-            yield from product(uids - earlier_uids, earlier_uids - uids)
+            yield from product(uids - earlier_uids or {""}, earlier_uids - uids)
 
 
-def _components_of(attribute: Attribute) -> set[str]:
-    return {uid for uid in (attribute.component, *attribute.components) if uid}
+def _components_of(attribute: Attribute | None) -> set[str]:
+    return {uid for uid in (attribute.component, *attribute.components) if uid} if attribute else set()

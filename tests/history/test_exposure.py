@@ -118,6 +118,9 @@ CASES = {
         note({"extra": JSON}, **OTHERS),
         IN_LOOK,
     ),
+    "unknown keys go to otherKeys": Case(
+        note({}), note({"extra": JSON}, **OTHERS), {NEW: "title: New\nsource: walrus\n"}
+    ),
     "hidden otherKeys become an attribute": Case(
         note({"extra": {**JSON, "private": True}}, **OTHERS),
         note({"extra": {**JSON, "private": True}, "source": STRING}, **OTHERS),
@@ -232,6 +235,32 @@ CASES = {
         note({}, drafts=True),
         {NEW: "title: walrus\ndraft: true\n"},
     ),
+    "the folder belongs to another type": Case(
+        {**note({"source": SECRET}), **collection("author", {"source": STRING})},
+        {
+            "content-types/note.json": note({"source": SECRET})["content-types/note.json"].replace(
+                '"notes"', '"papers"'
+            ),
+            "content-types/author.json": collection("author", {"source": STRING})[
+                "content-types/author.json"
+            ].replace('"authors"', '"notes"'),
+        },
+        {NEW: "title: New\nsource: walrus\n"},
+    ),
+    "a pattern of files of another type covers the file": Case(
+        {**note({"source": SECRET}, files=["posts/secret/{name}.yaml"]),
+         **collection("author", {"source": STRING}, files=["posts/{name}.yaml"])},
+        note({"source": SECRET}, files=["papers/{name}.yaml"]),
+        {"posts/secret/new.yaml": "title: New\nsource: walrus\n"},
+    ),
+    "the inverse side of a private relation becomes public": Case(
+        {**collection("author", {"name": STRING, "notes": relation("oneToMany", "note", mappedBy="author",
+                                                                     private=True)}),
+         **note({"author": relation("manyToOne", "author", inversedBy="notes", private=True)}),
+         "content/authors/ann.yaml": "name: Ann\n"},
+        collection("author", {"name": STRING, "notes": relation("oneToMany", "note", mappedBy="author")}),
+        {"content/notes/walrus.yaml": "title: New\nauthor: ann\n"},
+    ),
     "a private relation becomes public": Case(
         {**collection("author", {"name": STRING}),
          **note({"author": relation("manyToOne", "author", private=True)}),
@@ -239,10 +268,27 @@ CASES = {
         note({"author": relation("manyToOne", "author")}),
         {NEW: "title: New\nauthor: walrus\n"},
     ),
+    "a relation to a type without permission becomes text": Case(
+        {**collection("memo", {"title": STRING}), **note({"memo": relation("manyToOne", "memo")}),
+         "content/memos/walrus.yaml": "title: Memo\n"},
+        note({"memo": STRING}),
+        {NEW: "title: New\nmemo: walrus\n"},
+    ),
+    "a relation to a type without permission goes to otherKeys": Case(
+        {**collection("memo", {"title": STRING}), "content/memos/walrus.yaml": "title: Memo\n",
+         **note({"memo": relation("manyToOne", "memo"), "extra": JSON}, **OTHERS)},
+        note({"extra": JSON}, **OTHERS),
+        {NEW: "title: New\nmemo: walrus\n"},
+    ),
     "private aliases become redirects": Case(
         note({"aliases": {**JSON, "private": True}}),
         {**note({}), "site.yaml": ALIASES},
         {NEW: "title: New\naliases: [/walrus]\n"},
+    ),
+    "a new locale claims the file": Case(
+        note({}, localized=True, files=["posts/{locale}/{name}.yaml"]),
+        {"site.yaml": SITE + "locales: {available: [en, fr]}\n"},
+        {"posts/fr/new.yaml": "title: walrus\n"},
     ),
 }  # fmt: skip
 
@@ -255,6 +301,32 @@ def test_a_merge_that_shows_a_hidden_value_needs_full_access(tmp_path: Path, nam
     assert refused.status == 403, f"LEAK {name}: {'walrus' in shown(api)} {refused.text[:90]}"
     assert "full access" in refused.error["message"]
     assert git(tmp_path, "rev-parse", "main") == head
+    api.accounts.close()
+
+
+STRICT = {
+    "an attribute": Case(note({"source": SECRET}), note({}), {NEW: "title: New\nsource: walrus\n"}),
+    "an attribute of a component": Case(
+        {**LOOK, **note({"look": part("shared.look")})}, component("shared.look", {"label": STRING}), IN_LOOK
+    ),
+    "a component": Case({**LOOK, **note({"look": part("shared.look")})}, note({}), IN_LOOK),
+    "other keys": Case(
+        note({"extra": {**JSON, "private": True}}, **OTHERS), note({}), {NEW: "title: New\nsource: walrus\n"}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_a_branch_without_a_hidden_attribute_is_no_way_around(tmp_path: Path, name: str) -> None:
+    api = serve(tmp_path, STRICT[name])
+    git(tmp_path, "branch", "between", "main")
+    write(tmp_path, {**OPEN_LOOK, **note({"source": STRING, "look": part("meta.look")})})
+    _commit(tmp_path)
+    api.site.refresh()
+    first = api.ask("POST", "/branches/next/merge", "editor", json={"into": "between"})
+    second = api.ask("POST", "/branches/between/merge", "editor", json={})
+    assert "walrus" not in shown(api)
+    assert (first.status, second.data["result"]) == (403, "nothing")
     api.accounts.close()
 
 

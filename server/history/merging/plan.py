@@ -10,6 +10,7 @@ from server.auth.draft_visibility import may_read_drafts, may_read_source_of
 from server.auth.permissions import Actor, may_find
 from server.config.model import Settings
 from server.documents.document import DRAFT
+from server.documents.path_rules import Layout
 from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError, UnmergedError
@@ -222,16 +223,18 @@ class Planner:
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
         """Raise ForbiddenError if a merge could reveal hidden values and the actor lacks full access."""
-        uids = {three.type.uid for three in documents.values() if three.action}
-        if self.actor.everything or not uids:
+        merged = [three for three in documents.values() if three.action]
+        if self.actor.everything or not merged:
             return
-        theirs = self.past.schema(sides.theirs)
+        theirs = self.past.layout(sides.theirs)
+        uids = {three.type.uid for three in merged}
+        # On the branch, the file can belong to a content type that hides more.
+        others = {three.type.uid for three in merged if not _is_of_same_type(three, theirs)}
         for uid in sorted(uids):
-            if shows_more(schema, theirs, uid):
+            if uid in others or shows_more(schema, theirs.schema, uid, strict=True):
                 raise ForbiddenError(
                     "Merging this branch requires full access, because it hides attributes or drafts of "
-                    f"{uid} "
-                    "that are visible in the target branch"
+                    f"{uid} that the target branch does not hide"
                 )
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
@@ -351,3 +354,8 @@ class Planner:
 
 def _is_of(version: Version | None, path: str) -> bool:
     return version is not None and version.path == path
+
+
+def _is_of_same_type(three: Three, layout: Layout) -> bool:
+    claim = layout.claim(three.theirs.path) if three.theirs else None
+    return three.theirs is None or (claim is not None and claim.type.uid == three.type.uid)
