@@ -1,6 +1,7 @@
 """Tests for merges of branches that lack kept migrations, or that bring them."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -330,6 +331,26 @@ def test_an_impossible_migration_is_not_explained_without_full_access(api: Api) 
     refused = merge_as(api, EDITOR)
     assert (refused.status, refused.error["details"]) == (403, {})
     assert merge(api).status == 409
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments"),
+    [
+        ("retype", {"attribute": "note.number", "type": "integer"}),
+        ("drop", {"attribute": "note.number", "lossy": True}),
+        ("rename", {"attribute": "note.number", "to": "size"}),
+    ],
+)
+def test_only_full_access_is_told_why_a_migration_is_impossible(
+    api: Api, operation: str, arguments: dict[str, Any]
+) -> None:
+    commit(api, {"content/notes/hidden.draft.yaml": "title: Draft\nnumber: many\nsize: large\n"})
+    on_main(api, operation, **arguments)
+    refused = merge_as(api, EDITOR)
+    assert (refused.status, refused.error["details"]) == (409, {})
+    assert not re.search("hidden|number|size", refused.text)
+    explained = merge(api)
+    assert (explained.status, "hidden.draft.yaml" in explained.text) == (409, True)
 
 
 def test_an_editor_merges_a_branch_that_lacks_a_migration(api: Api) -> None:

@@ -50,6 +50,10 @@ from server.write.source import has_passwords
 from server.write.validate import Validator
 from server.write.write import Writer
 
+_IMPOSSIBLE_MIGRATION = (
+    "One of the branches lacks a kept migration that can't be applied there, or that would lose values "
+    "there. Ask somebody with full access to merge: the response then contains the reason"
+)
 Outcome = str | Staged | None  # text, a git object, or None for a deleted file
 
 
@@ -98,9 +102,9 @@ class Planner:
         self._require_configuration(sides)
         try:
             brought = bring_along(self.past, sides)
-        except ConflictError:
+        except ConflictError as error:
             if not self.whole:
-                raise
+                raise self._without_reason(error) from error
             brought = BroughtAlong(sides)  # Machines must be able to merge; `check` names the documents.
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
@@ -114,6 +118,10 @@ class Planner:
             plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
             plan.outcomes |= only_brought
         return plan
+
+    def _without_reason(self, error: ConflictError) -> ConflictError:
+        # The reason depends on documents and values that may be hidden from the actor.
+        return error if self.actor.everything else ConflictError(_IMPOSSIBLE_MIGRATION)
 
     def _require_configuration(self, sides: Sides) -> None:
         """Raise ForbiddenError if the branch changes the configuration and the actor lacks full access."""
