@@ -35,6 +35,7 @@ from server.schema.spelling import TOP_KEYS, find_mistyped_key, suggestion
 FORMATS = ("md", "json", "yaml", "toml")  # file formats for new documents
 FRONT_MATTER = ("yaml", "toml")  # formats of front matter in new Markdown files
 API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
+ATTRIBUTE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def read_content_types(root: Path) -> Schema:
@@ -379,7 +380,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
             *at,
             "type",
         )
-    if name in RESERVED_FIELDS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
+    if name in RESERVED_FIELDS or not ATTRIBUTE_NAME.fullmatch(name):
         raise file.refuse(f'an attribute can\'t be named "{name}"', "choose a different name", *at)
     values: dict[str, Any] = {"name": name, "type": kind}
     for ours, theirs, want in _OPTIONS:

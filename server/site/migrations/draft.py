@@ -1,15 +1,16 @@
 """Draft of a migration: the changed files, and any reasons why the migration is impossible."""
 
+import errno
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from server.config.model import FILE
 from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, Layout
-from server.errors import ConflictError, SetupError, ValidationError, place_of, with_fix
+from server.errors import ConflictError, SetupError, StorageError, ValidationError, place_of, with_fix
 from server.formats.text_positions import KeyPath, line_and_column, nearest
 from server.formats.tree import SyntaxProblem, Tree
 from server.paths import TYPES
@@ -25,6 +26,8 @@ MIGRATIONS = "migrations"
 MAX_SHOWN = 20  # limit on the documents in one error message
 # Files with these prefixes are the configuration of a site.
 _CONFIGURATION = (FILE, f"{TYPES}/")
+# The file system does not accept the name of a file.
+_NAME_ERRORS = (errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 # Returns the edits to one mapping of attributes. Their paths begin at the mapping.
 Editor = Callable[["Place"], Edits]
 
@@ -241,10 +244,28 @@ def _configure(files: tuple[tuple[str, str], ...]) -> Configuration:
     with TemporaryDirectory(prefix="bifolio-") as folder:
         root = Path(folder).resolve()
         for path, text in files:
-            target = root / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8", newline="")
+            _copy(root, path, text)
         return configure(root)
+
+
+def _copy(root: Path, path: str, text: str) -> None:
+    """Write a configuration file to a temporary folder.
+
+    Raises SetupError if there can't be such a file in a site, and StorageError if the disk is full.
+    """
+    relative = PurePath(path)
+    if relative.anchor or ".." in relative.parts:
+        raise SetupError(path, None, "is outside the site's folder", "use a name without slashes")
+    target = root / relative
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        if error.errno not in _NAME_ERRORS:
+            raise StorageError(f"The schema can't be checked: {error.strerror}") from error
+        raise SetupError(path, None, f"can't be written: {error.strerror}", "use another name") from error
+    except ValueError as error:  # a null byte in the path, or half of a surrogate pair in the text
+        raise SetupError(path, None, f"can't be written: {error}", "use another name") from error
 
 
 def _body_of(schema: Schema, type_: Type) -> str | None:

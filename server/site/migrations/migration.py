@@ -7,30 +7,18 @@ from typing import Any
 
 from server.errors import SetupError, ValidationError
 from server.formats.text_positions import Positions, line_and_column, nearest
-from server.formats.tree import SyntaxProblem, Tree, describe_value, is_null
+from server.formats.tree import SyntaxProblem, describe_value
 from server.formats.yaml.reader import read_yaml
 from server.formats.yaml.writer import yaml_mapping
 from server.schema.model import Schema, Type
 from server.schema.spelling import suggestion
+from server.site.migrations.arguments import Arguments
 from server.site.migrations.draft import MIGRATIONS
 
 _NAME = re.compile(rf"{MIGRATIONS}/([0-9]{{4,9}})-([a-z0-9-]+)\.yaml")
 # not on the command line
 _HIDDEN = ("from", "from-plural", "code")
-_LISTS = ("attributes",)  # arguments that are lists of names
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """The required and optional keys of a migration file."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return (*self.required, *self.optional)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,26 +98,11 @@ def read_migration(path: str, text: str, known: Mapping[str, Arguments]) -> Migr
             fix = suggestion(str(key), known[operation].all) or "use " + ", ".join(known[operation].all)
             raise SetupError(path, line, f'unknown key "{key}"', fix, column)
         try:
-            given[str(key)] = _argument(key, value)
+            given[str(key)] = known[operation].all[key].read(value)
         except ValueError as error:
             fix = f"correct {key}, or restore the file from git"
             raise SetupError(path, line, f'"{key}" {error}', fix, column) from error
     return Migration(operation, given, path)
-
-
-def _argument(key: str, value: Tree) -> str | list[str]:
-    """Check the type of an argument, and return its value. Raises ValueError if the type is wrong."""
-    if key in _LISTS:
-        if not isinstance(value, list) or not value or not all(map(_is_text, value)):
-            raise ValueError(f"must be a list of names (found {describe_value(value)})")
-        return [str(item) for item in value]
-    if not _is_text(value):
-        raise ValueError(f"must be text (found {describe_value(value)})")
-    return str(value)
-
-
-def _is_text(value: Tree) -> bool:
-    return isinstance(value, str) and not is_null(value)
 
 
 # --- names ----------------------------------------------------------------------------------------

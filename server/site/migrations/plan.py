@@ -5,9 +5,22 @@ from dataclasses import dataclass, replace
 
 from server.errors import ConflictError, SetupError, ValidationError
 from server.site.migrations import attributes, scripts, types, wrap
+from server.site.migrations.arguments import (
+    ATTRIBUTE,
+    ATTRIBUTES,
+    CODE,
+    COMPONENT,
+    CONVERTED_TYPE,
+    FILE_NAME,
+    LOCALE_CODE,
+    NEW_COMPONENT,
+    TARGET,
+    TYPE,
+    TYPE_ID,
+    Arguments,
+)
 from server.site.migrations.draft import MIGRATIONS, Draft
 from server.site.migrations.migration import (
-    Arguments,
     Migration,
     kept_path,
     kept_paths,
@@ -38,21 +51,45 @@ class Operation:
 
 
 OPERATIONS: Mapping[str, Operation] = {
-    "rename": Operation(attributes.rename, Arguments(("attribute", "to")), "to"),
-    "retype": Operation(retype, Arguments(("attribute", "type"), ("from",)), "attribute"),
-    "wrap": Operation(wrap.wrap, Arguments(("type", "attributes", "component"), ("as",)), "component"),
-    "unwrap": Operation(wrap.unwrap, Arguments(("attribute",)), "attribute"),
+    "rename": Operation(attributes.rename, Arguments({"attribute": TARGET, "to": ATTRIBUTE}), "to"),
+    "retype": Operation(
+        retype,
+        Arguments({"attribute": TARGET, "type": CONVERTED_TYPE}, {"from": CONVERTED_TYPE}),
+        "attribute",
+    ),
+    "wrap": Operation(
+        wrap.wrap,
+        Arguments({"type": TYPE, "attributes": ATTRIBUTES, "component": COMPONENT}, {"as": ATTRIBUTE}),
+        "component",
+    ),
+    "unwrap": Operation(wrap.unwrap, Arguments({"attribute": TARGET}), "attribute"),
     "move": Operation(
-        wrap.move, Arguments(("attribute", "to"), ("via",)), "attribute", needs_all_documents=True
+        wrap.move,
+        Arguments({"attribute": TARGET, "to": TYPE}, {"via": ATTRIBUTE}),
+        "attribute",
+        needs_all_documents=True,
     ),
-    "rename-component": Operation(types.rename_component, Arguments(("component", "to")), "to"),
-    "rename-type": Operation(types.rename_type, Arguments(("type", "to", "plural"), ("from-plural",)), "to"),
-    "set-locale": Operation(types.set_locale, Arguments(("locale",)), "locale", needs_all_documents=True),
+    "rename-component": Operation(
+        types.rename_component, Arguments({"component": COMPONENT, "to": NEW_COMPONENT}), "to"
+    ),
+    "rename-type": Operation(
+        types.rename_type,
+        Arguments({"type": TYPE, "to": TYPE_ID, "plural": TYPE_ID}, {"from-plural": TYPE_ID}),
+        "to",
+    ),
+    "set-locale": Operation(
+        types.set_locale, Arguments({"locale": LOCALE_CODE}), "locale", needs_all_documents=True
+    ),
     "split": Operation(
-        scripts.split, Arguments(("attribute", "file"), ("code",)), "attribute", runs_code=True
+        scripts.split,
+        Arguments({"attribute": TARGET, "file": FILE_NAME}, {"code": CODE}),
+        "attribute",
+        runs_code=True,
     ),
-    "script": Operation(scripts.script, Arguments(("type", "file"), ("code",)), "type", runs_code=True),
-    "drop": Operation(attributes.drop, Arguments(("attribute",)), "attribute"),
+    "script": Operation(
+        scripts.script, Arguments({"type": TYPE, "file": FILE_NAME}, {"code": CODE}), "type", runs_code=True
+    ),
+    "drop": Operation(attributes.drop, Arguments({"attribute": TARGET}), "attribute"),
 }
 ARGUMENTS: Mapping[str, Arguments] = {name: found.arguments for name, found in OPERATIONS.items()}
 
@@ -99,8 +136,12 @@ class Plan:
 
 def plan_new(request: NewMigration, context: Context) -> Plan:
     """Prepare a new migration. Raises ValidationError if it is impossible or would lose values."""
-    draft = Draft(context, request.lossy)
     migration, operation = request.migration, OPERATIONS[request.migration.operation]
+    try:
+        operation.arguments.check(migration.arguments)
+    except ValueError as error:
+        raise ValidationError(str(error)) from error
+    draft = Draft(context, request.lossy)
     operation.plan(draft, migration, is_new=True)
     draft.require_possible()
     path = kept_path(draft.paths, migration, str(migration.arguments[operation.names_file]))

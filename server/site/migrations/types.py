@@ -10,7 +10,6 @@ from server.errors import ValidationError
 from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 from server.paths import CONTENT, TYPES
-from server.schema.load import API_ID
 from server.schema.model import Schema, Type
 from server.site.configure import Configuration
 from server.site.migrations.attributes import configure_after
@@ -62,11 +61,9 @@ def rename_component(draft: Draft, migration: Migration, *, is_new: bool) -> Non
     after = before
     if is_new:
         component = find_type(before.schema, old)
-        category, dot, name = new.partition(".")
-        if component.kind != "component" or not (dot and category and name):
-            raise ValidationError(f'"{old}" and "{new}" must be CATEGORY.NAME, such as shared.seo')
-        for part in (category, name):
-            _require_api_id(part)
+        if component.kind != "component":
+            raise ValidationError(f'"{old}" must be CATEGORY.NAME, such as shared.seo')
+        category, _, name = new.partition(".")
         if new in before.schema.types:
             raise ValidationError(f"{new} already exists")
         ending = PurePosixPath(component.path).suffix
@@ -105,8 +102,6 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     before = draft.configuration()
     old, new = str(migration.arguments["type"]), str(migration.arguments["to"])
     plural = str(migration.arguments["plural"])
-    for name in (new, plural):
-        _require_api_id(name)
     if is_new:
         type_ = find_type(before.schema, old)
         if type_.kind == "component":
@@ -131,13 +126,6 @@ def rename_type(draft: Draft, migration: Migration, *, is_new: bool) -> None:
     _move_files(
         draft, old, new, str(migration.arguments.get("from-plural", "")) or _plural(before, old), plural
     )
-
-
-def _require_api_id(name: str) -> None:
-    if not API_ID.fullmatch(name):
-        raise ValidationError(
-            f'"{name}" must be letters and digits, separated by "-" or "_", such as article'
-        )
 
 
 def _uid(singular: str) -> str:

@@ -10,6 +10,7 @@ from server.formats.json import json_text
 from server.formats.tree import is_null
 from server.paths import TYPES
 from server.schema.model import Attribute, Schema, Type
+from server.site.migrations.arguments import NEW_COMPONENT
 from server.site.migrations.attributes import configure_after, keep_body, replace_references
 from server.site.migrations.draft import Draft, Place
 from server.site.migrations.edits import Edits
@@ -120,9 +121,11 @@ def _public(raw: Raw) -> Raw:
 def _add_to_component(draft: Draft, schema: Schema, uid: str, raws: Mapping[str, Raw]) -> None:
     component = schema.types.get(uid)
     if component is None:
-        category, dot, name = uid.partition(".")
-        if not dot or not category or not name:
-            raise ValidationError(f'"{uid}" must be CATEGORY.NAME, such as shared.seo')
+        try:
+            NEW_COMPONENT.read(uid)
+        except ValueError as error:
+            raise ValidationError(f"component {error}") from error
+        category, _, name = uid.partition(".")
         display = name.replace("-", " ").capitalize()
         made = {"info": {"displayName": display}, "options": {}, "attributes": dict(raws)}
         draft.put(f"{TYPES}/components/{category}/{name}.json", json_text(made, indent="  ") + "\n")

@@ -205,7 +205,9 @@ def test_impossible_renames_are_refused_with_the_reason(root: Path) -> None:
     )
     assert refusal(root, attribute="artcle.title") == 'unknown type "artcle"; did you mean "article"?'
     assert refusal(root, to="slug") == 'api::article.article already has an attribute "slug"'
-    assert refusal(root, attribute="title") == '"title" must be TYPE.attribute, such as article.title'
+    assert refusal(root, attribute="title") == (
+        'attribute must be TYPE.attribute, such as article.title (found "title")'
+    )
     assert 'can\'t be named "locale"' in refusal(root, to="locale")
 
 
