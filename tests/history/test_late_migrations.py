@@ -98,6 +98,37 @@ def applied(name: str, documents: int) -> dict[str, Any]:
     return {"name": name, "documents": documents, "applied": True}
 
 
+ODD = {
+    "a null byte": 'operation: wrap\ntype: note\nattributes: [summary]\ncomponent: "a.\\0b"\n',
+    "a long name": f"operation: wrap\ntype: note\nattributes: [summary]\ncomponent: a.{'b' * 300}\n",
+    "a path": "operation: wrap\ntype: note\nattributes: [summary]\ncomponent: a.../../../../victim\n",
+    "a missing key": "operation: wrap\ntype: note\ncomponent: a.b\n",
+    "not YAML": "operation: wrap\n? [\n",
+    "another list": "operation: wrap\ntype: note\nattributes: {summary: x}\ncomponent: a.b\n",
+    "odd options": "operation: wrap\ntype: note\nattributes: [summary]\ncomponent: a.b\n",
+}
+
+
+@pytest.mark.parametrize("into", ["", "next"])
+@pytest.mark.parametrize("case", ODD)
+def test_a_migration_that_can_not_be_planned_is_a_conflict(api: Api, case: str, into: str) -> None:
+    schema = json.loads(api.read("content-types/note.json"))
+    if case == "odd options":  # the site can be served, but wrap expects a mapping
+        schema["attributes"]["summary"]["pluginOptions"] = ["x"]
+        text = {"content-types/note.json": json.dumps(schema)}
+        commit(api, text, "main")
+        git(api.root, "branch", "-f", "next")
+    put(api, "notes/two", summary="Edited")
+    put(api, "notes/one", "next", number="2")
+    commit(api, {"migrations/0001-odd.yaml": ODD[case]}, "main" if into else "next")
+    before = git(api.root, "rev-parse", "main", "next"), git(api.root, "status", "--porcelain")
+    refused = merge(api, into)
+    assert (refused.status, refused.error["name"]) == (409, "ConflictError")
+    assert "0001-odd" in refused.error["message"]
+    assert (git(api.root, "rev-parse", "main", "next"), git(api.root, "status", "--porcelain")) == before
+    put(api, "notes/two", title="Still")
+
+
 # --- into a branch with migrations ----------------------------------------------------------------
 
 

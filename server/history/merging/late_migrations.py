@@ -19,7 +19,7 @@ from server.history.past import PastStates
 from server.site.configure import Configuration
 from server.site.migrations.draft import MIGRATIONS, Draft, Finding
 from server.site.migrations.migration import Migration, kept_paths, next_path, read_migration
-from server.site.migrations.plan import ARGUMENTS, OPERATIONS
+from server.site.migrations.plan import ARGUMENTS, OPERATIONS, unexpected_errors_refused
 from server.storage.changeset import Changeset
 from server.storage.files import Signature, size_signature
 from server.storage.git.branch_commit import Signed, make_commit
@@ -124,7 +124,10 @@ class _Added:
 
 def _read(path: str, text: str) -> Migration:
     try:
-        return read_migration(path, text, ARGUMENTS)
+        with unexpected_errors_refused():
+            return read_migration(path, text, ARGUMENTS)
+    except ValidationError as error:
+        raise ConflictError(f"A migration is invalid: {path}: {error.message}") from error
     except SetupError as error:
         raise ConflictError(f"A migration is invalid: {error}") from error
 
@@ -218,11 +221,12 @@ class _Replay:
         """
         assert self.changeset is not None
         is_new = migration.path in self.lacked
-        draft, before = self._draft(context, enums)
         try:
-            OPERATIONS[migration.operation].plan(draft, migration, is_new=is_new)
-            refusals = [found for found in draft.refusals if not found.is_syntax]
-            reason = "; ".join(draft.described(refusals))
+            with unexpected_errors_refused():
+                draft, before = self._draft(context, enums)
+                OPERATIONS[migration.operation].plan(draft, migration, is_new=is_new)
+                refusals = [found for found in draft.refusals if not found.is_syntax]
+                reason = "; ".join(draft.described(refusals))
         except ValidationError as error:
             reason = error.message
         if reason and is_new:

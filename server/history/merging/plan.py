@@ -62,7 +62,7 @@ class Plan:
     """The files that a merge changes on the target branch, and the documents in them.
 
     `their_schema` is set only if the documents contain passwords. `brought` is set if migrations were applied
-    first.
+    first. If they could not be applied, `skipped` is the reason.
     """
 
     sides: Sides
@@ -70,6 +70,7 @@ class Plan:
     their_schema: Schema | None = None
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     documents: dict[Key, Three] = field(default_factory=dict)
+    skipped: str = ""
 
     @property
     def is_forward(self) -> bool:
@@ -100,12 +101,14 @@ class Planner:
         `changeset` reads the files on the target branch. Raises the same errors as `_plan`.
         """
         self._require_configuration(sides)
+        skipped = ""
         try:
             brought = bring_along(self.past, sides)
         except ConflictError as error:
             if not self.whole:
                 raise self._without_reason(error) from error
-            brought = BroughtAlong(sides)  # Machines must be able to merge; `check` names the documents.
+            # Machines must be able to merge; `check` names the documents.
+            brought, skipped = BroughtAlong(sides), error.message
         if brought.sides.ours != sides.ours:
             files = CommittedFiles(self.root, self.past.at(brought.sides.ours).known.blobs)
             changeset = Changeset(self.root, files)
@@ -117,6 +120,7 @@ class Planner:
             only_brought = {p: text for p, text in brought.ours.items() if p not in plan.outcomes}
             plan.sides, plan.brought = sides, replace(brought, ours=only_brought)
             plan.outcomes |= only_brought
+        plan.skipped = skipped
         return plan
 
     def _without_reason(self, error: ConflictError) -> ConflictError:

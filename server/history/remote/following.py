@@ -33,6 +33,7 @@ from server.storage.git.remote import fetch
 log = logging.getLogger("bifolio")
 
 _LOCK_FILE = "following.lock"  # in .bifolio/
+MERGE_HINT = "merge the commits with git, and report the error in the log"
 MAX_RETRY_INTERVAL_S = 60.0  # limit while the remote is unavailable
 STUCK_RETRY_INTERVAL_S = 10.0  # pause before a blocked commit is applied again
 MAX_REST_S = 0.5  # After a fetch, the follower pauses as long as the fetch took, at most this long.
@@ -142,6 +143,16 @@ class Follower(Job):
             status = replace(
                 status, state=BEHIND, commits=self._count_behind(status.commit), reason=str(error)
             )
+        except Exception as error:
+            # Otherwise, the status would remain current, although nothing is merged anymore.
+            status = replace(
+                status,
+                state=BEHIND,
+                commits=self._count_behind(status.commit),
+                reason=f"unexpected error ({type(error).__name__}: {error}); {MERGE_HINT}",
+            )
+            if status.reason != self._status.reason:
+                log.exception("could not follow the git remote")
         self._record(status)
         return self._status
 

@@ -1,5 +1,6 @@
 """Choosing the commit to check out when the remote has new commits."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,6 +19,9 @@ from server.storage.git.commit import Person
 from server.storage.git.refs import is_ancestor
 from server.storage.git.repository import Staged
 
+log = logging.getLogger("bifolio")
+
+_FIX = "Run bifolio check, correct what it reports, then run bifolio migrate apply --write"
 NOTHING, FORWARD, MERGE, RESET, REAPPLY = "nothing", "fast-forward", "merge", "reset", "re-apply"
 GIT = Actor("git", everything=True)
 MAX_NAMED_FILES = 20
@@ -67,11 +71,14 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
     """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
     try:
-        return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
+        plan = Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
     except UnmergedError as error:
         raise _conflict_error(error) from error
     except ConflictError as error:
         raise NotTakenOverError(error.message, error.details) from error
+    if plan.skipped:
+        log.warning("merging commits of the git remote without their migrations: %s. %s", plan.skipped, _FIX)
+    return plan
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:

@@ -7,7 +7,7 @@ from server.errors import SetupError, ValidationError
 from server.problems import Problem
 from server.site.migrations.draft import Draft
 from server.site.migrations.migration import Migration
-from server.site.migrations.plan import OPERATIONS, kept_migrations, read_kept
+from server.site.migrations.plan import OPERATIONS, kept_migrations, read_kept, unexpected_errors_refused
 from server.write.context import Context
 
 LACKING_FIX = "run bifolio migrate apply"
@@ -44,7 +44,8 @@ def _lacking_of(context: Context, migrations: list[Migration]) -> list[Lacking]:
             found.append(Lacking(migration, {}))
             continue
         try:
-            operation.plan(draft, migration, is_new=False)
+            with unexpected_errors_refused():
+                operation.plan(draft, migration, is_new=False)
             unclear = tuple(draft.described(draft.refusals))
         except ValidationError as error:  # its type no longer exists
             unclear = () if "unknown type" in error.message else (error.message,)

@@ -1,6 +1,8 @@
 """Plans for migrations, with the files that each migration would change."""
 
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from server.errors import ConflictError, SetupError, ValidationError
@@ -29,6 +31,8 @@ from server.site.migrations.migration import (
 )
 from server.site.migrations.retype import retype
 from server.write.context import Context
+
+log = logging.getLogger("bifolio")
 
 # `is_new` is False for a kept migration, whose schema is already in place.
 Planner = Callable[..., None]
@@ -161,12 +165,35 @@ def plan_kept(request: ApplyKept, context: Context) -> Plan:
         if OPERATIONS[migration.operation].runs_code and not request.scripts:
             continue
         draft = Draft(context, request.lossy)
-        OPERATIONS[migration.operation].plan(draft, migration, is_new=False)
+        with unexpected_errors_refused():
+            OPERATIONS[migration.operation].plan(draft, migration, is_new=False)
         draft.require_possible()
         if draft.documents:
             steps.append(Step(migration, tuple(sorted(draft.documents)), notes=tuple(draft.notes)))
             known |= draft.documents
     return Plan(tuple(steps))
+
+
+@contextmanager
+def unexpected_errors_refused() -> Iterator[None]:
+    """Context manager: raise ValidationError in place of an error that nobody foresaw.
+
+    Kept migrations can come from a branch or a git remote. One that does not fit the site must not prevent
+    anything except itself.
+    """
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        log.warning("a migration can't be planned", exc_info=True)
+        raise ValidationError(f"unexpected error ({type(error).__name__}: {error})") from error
 
 
 def kept_migrations(context: Context) -> list[Migration]:

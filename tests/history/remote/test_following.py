@@ -16,6 +16,7 @@ import pytest
 from server.history.past import PastStates
 from server.history.remote.following import Follower
 from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_remote_status
+from server.history.remote.takeover import Taken, Takeover
 from server.history.remote.waking import wake
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
@@ -115,6 +116,59 @@ def test_a_blocked_integration_is_logged_once_and_recovers(
     assert asked(places, follower) == CURRENT
     assert places.note()["summary"] == "There"
     assert "origin/main is served again" in caplog.records[-1].message
+
+
+@pytest.mark.parametrize("component", ['"a.\\0b"', "x." + "y" * 300, "a.../../../../victim"])
+def test_a_machine_follows_a_remote_with_a_migration_that_can_not_be_planned(
+    places: Places, follower: Follower, caplog: pytest.LogCaptureFixture, component: str
+) -> None:
+    text = f"operation: wrap\ntype: note\nattributes: [summary]\ncomponent: {component}\n"
+    places.edit({"content/tags/here.yaml": "name: Here\n"})
+    places.commit()
+    places.push({"migrations/0001-odd.yaml": text, ONE: TEXT.replace("Short", "There")})
+    assert [asked(places, follower) for _ in range(3)] == [CURRENT] * 3
+    assert places.note()["summary"] == "There"
+    assert places.text("migrations/0001-odd.yaml") == text
+    [record] = [each for each in caplog.records if "migration" in each.message]
+    assert record.message.startswith(
+        "merging commits of the git remote without their migrations: A migration is invalid: "
+        'migrations/0001-odd.yaml:4:12: "component" must '
+    )
+    assert record.message.endswith(
+        "Run bifolio check, correct what it reports, then run bifolio migrate apply --write"
+    )
+    assert places.api.put("/api/notes/one", {"summary": "Written"}).status == 200
+    assert places.api.get("/_health/ready", "public").status == 200
+
+
+class _Failing(Takeover):
+    """Takeover that fails as it would if Bifolio had a defect."""
+
+    def take_over_locked(self, *arguments: object, **more: object) -> Taken:
+        raise ValueError("embedded null byte")
+
+
+def test_the_status_says_that_an_unexpected_error_prevents_following(
+    places: Places, caplog: pytest.LogCaptureFixture
+) -> None:
+    past = PastStates(places.api.site)
+    failing = Follower(past, Timing(), _Failing(past))
+    places.push({ONE: TEXT.replace("Short", "There")})
+    assert [asked(places, failing) for _ in range(3)] == [BEHIND] * 3
+    reason = "unexpected error (ValueError: embedded null byte); merge the commits with git"
+    standing = read_remote_status(places.root)
+    assert standing
+    assert standing.reason.startswith(reason)
+    ready = places.api.get("/_health/ready", "full").data["remote"]
+    assert (ready["state"], ready["behind"]) == ("behind", 1)
+    assert ready["reason"].startswith(reason)
+    assert len([record for record in caplog.records if record.exc_info]) == 1
+    assert len([record for record in caplog.records if "can't be merged" in record.message]) == 1
+    assert places.api.put("/api/notes/one", {"summary": "Written"}).status == 200
+    places.edit({ONE: TEXT})
+    places.api.site.refresh()
+    assert asked(places, Follower(past, Timing())) == CURRENT
+    assert places.note()["summary"] == "There"
 
 
 def test_a_remote_that_is_unavailable_for_a_while(

@@ -72,6 +72,22 @@ def test_different_fields_of_a_document_are_merged(two: Machines) -> None:
     assert status(two["b"]) == ""
 
 
+def test_a_pushed_migration_that_can_not_be_planned_does_not_stop_writes(two: Machines) -> None:
+    root = two["b"].root
+    text = 'operation: wrap\ntype: note\nattributes: [summary]\ncomponent: "a.\\0b"\n'
+    write(root, {"migrations/0001-odd.yaml": text})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "odd")
+    git(root, "push", "-q", "origin", "HEAD:main")
+    write(two["a"].root, {"content/tags/new.yaml": "name: New\n"})
+    git(two["a"].root, "add", "-A")
+    git(two["a"].root, "commit", "-qm", "here")
+    assert change(two["a"], title="Uno").status == 200
+    assert change(two["a"], title="Eins").status == 200
+    assert "title: Eins" in at_remote(two, "content/notes/one.md")
+    assert at_remote(two, "migrations/0001-odd.yaml") == text
+
+
 def test_the_same_field_is_a_reported_conflict(two: Machines) -> None:
     assert change(two["a"], title="Uno").status == 200
     before = two.tip
