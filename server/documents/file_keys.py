@@ -105,6 +105,11 @@ def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
     return type_.draft_key is not None and says(tree, type_.draft_key)
 
 
+def is_marked_as_draft(type_: Type, name: str, content: Mapping[str, Tree]) -> bool:
+    """Return whether a file's name `name` or content has the value that `options.draftWhen` requires."""
+    return is_draft(type_, with_name(type_, name, content))
+
+
 def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
     # The value may be quoted in the file.
     value = tree.get(key.name)

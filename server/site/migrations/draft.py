@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from server.config.model import FILE
+from server.documents.file_keys import is_marked_as_draft
 from server.documents.path_rules import ENDINGS, MARKDOWN, Claim, Layout
 from server.errors import ConflictError, SetupError, StorageError, ValidationError, place_of, with_fix
 from server.formats.text_positions import KeyPath, line_and_column, nearest
@@ -78,6 +79,8 @@ class Draft:
     before: dict[str, str | None] = field(default_factory=dict)
     # the only documents that may change; None for all
     only: Set[str] | None = None
+    # whether it may publish documents whose files contain the mark of a draft
+    publishes: bool = False
     # the definitions of enumerations that a retype must not derive from documents, by `TYPE.attribute`
     enums: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -231,11 +234,23 @@ class Draft:
         for at, mapping in places_in(schema, claim.type, tree, uid):
             edits.add(editor(Place(path, claim, at, mapping)), at)
         if edits:
+            self._refuse_to_publish(path, claim, after, tree, edits)
             new_body = _body_of(after, claim.type)
             new = edit_text(path, text, claim.type.body, edits, new_body, tree)
             if new != text:
                 self.put(path, new)
                 self.documents.add(path)
+
+    def _refuse_to_publish(
+        self, path: str, claim: Claim, after: Schema, tree: Mapping[str, Tree], edits: Edits
+    ) -> None:
+        """Refuse the migration if a file would no longer contain what marks it as a draft."""
+        key, new_type = claim.type.draft_key, after.types.get(claim.type.uid, claim.type)
+        if self.publishes or key is None or not is_marked_as_draft(claim.type, claim.name, tree):
+            return
+        if not is_marked_as_draft(new_type, claim.name, edits.applied_to(tree)):
+            what = f'"{key.name}" would no longer mark the document as a draft (options.draftWhen)'
+            self.refuse(path, what, "publish the document first, or edit the files by hand", (key.name,))
 
 
 # Saves 30 ms for each step of a migration; a merge applies many.

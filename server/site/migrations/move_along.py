@@ -5,6 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from server.documents.file_keys import is_marked_as_draft
 from server.documents.path_rules import MARKDOWN, Layout
 from server.documents.readers import READERS, Unreadable
 from server.errors import ConflictError, ValidationError
@@ -166,7 +167,8 @@ def _files(draft: Draft, layout: Layout, type_: Type) -> Iterator[_File]:
             continue
         own_id = tree.get("documentId")
         document_id = str(own_id) if isinstance(own_id, str) else claim.document_id
-        yield _File(path, document_id, claim.locale, claim.draft, tree)
+        is_draft = claim.draft or is_marked_as_draft(claim.type, claim.name, tree)
+        yield _File(path, document_id, claim.locale, is_draft, tree)
 
 
 def _pairs(move: _Move, sources: list[_File], targets: list[_File]) -> Iterator[tuple[_File, _File]]:

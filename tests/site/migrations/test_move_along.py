@@ -10,6 +10,7 @@ from server.errors import ValidationError
 from server.service.opening import Mode, open_site
 from tests.site.migrations.helpers import apply, files, lacking, migrate
 from tests.sites import STRING, collection, relation, translated, write
+from tests.sites import make as make_api
 
 FILES = {
     "site.yaml": "locales: {available: [en, fr]}\nroles: {public: {book: [find], writer: [find]}}\n"
@@ -102,6 +103,62 @@ def test_locales_and_drafts_go_to_their_versions(root: Path) -> None:
         ".fr": "colour: rouge\nshelf: un\n",
         ".fr.draft": "colour: rose\nshelf: un\n",
     }
+
+
+def with_draft_key(root: Path, name: str, wanted: object, more: dict[str, object] | None = None) -> None:
+    """Set `options.draftWhen` of a content type with drafts, and add attributes."""
+    schema = json.loads(text(root, f"content-types/{name}.json"))
+    schema["options"]["draftWhen"] = wanted
+    schema["attributes"] |= more or {}
+    write(root, {f"content-types/{name}.json": json.dumps(schema, indent=1) + "\n"})
+
+
+def test_a_draft_that_its_file_marks_goes_to_drafts_only(root: Path) -> None:
+    with_draft_key(root, "book", {"hidden": True})
+    with_draft_key(root, "cover", {"published": False})
+    write(
+        root,
+        {
+            "content/books/a.yaml": "shelf: secret\ncover: red\nhidden: 'True'\n",
+            "content/books/b.md": "---\nshelf: open\ncover: blue\n---\n",
+            "content/books/c.json": '{"shelf": "secret too", "cover": "grey", "hidden": true}\n',
+            "content/covers/blue.yaml": "colour: blue\npublished: false\n",
+            "content/covers/grey.yaml": "colour: grey\npublished: false\n",
+        },
+    )
+    before = files(root)
+    with pytest.raises(
+        ValidationError, match=r"lose values in 1 file.*\n.*content/books/a\.yaml:1:8"
+    ) as error:
+        migrate(root, "move", attribute="book.shelf", to="cover")
+    assert len(error.value.message.splitlines()) == 2
+    assert files(root) == before
+    write(root, {"content/covers/red.draft.yaml": "colour: reddish\n"})
+    migrate(root, "move", attribute="book.shelf", to="cover")
+    made = {path: text(root, f"content/covers/{path}.yaml") for path in ("red", "red.draft", "blue", "grey")}
+    assert made == {
+        "red": "colour: red\n",
+        "red.draft": "colour: reddish\nshelf: secret\n",
+        "blue": "colour: blue\npublished: false\nshelf: open\n",
+        "grey": "colour: grey\npublished: false\nshelf: secret too\n",
+    }
+    shown = make_api(root, {}).get("/api/covers?pagination[pageSize]=100", "full")
+    assert [(each["documentId"], each.get("shelf")) for each in shown.data] == [("red", None)]
+
+
+def test_a_file_name_can_mark_a_draft_that_moves(root: Path) -> None:
+    with_draft_key(root, "book", {"state": "draft"}, {"state": STRING})
+    schema = json.loads(text(root, "content-types/book.json"))
+    schema["options"]["fileName"] = "{state}-{title}"
+    write(
+        root,
+        {
+            "content-types/book.json": json.dumps(schema),
+            "content/books/draft-x.yaml": "shelf: secret\ncover: red\n",
+        },
+    )
+    with pytest.raises(ValidationError, match=r"would lose values in 1 file"):
+        migrate(root, "move", attribute="book.shelf", to="cover")
 
 
 def test_there_and_back_along_a_one_to_one_relation_is_zero_bytes(root: Path) -> None:

@@ -198,3 +198,27 @@ def test_exact_conversions_can_be_undone(tree: Any, pair: tuple[str, str]) -> No
         assert isinstance(back, Converted)
         restored = READERS[old.type](written if back.keeps else back.tree, old)
         assert restored == value or str(restored).rstrip("0.") == str(value).strip().rstrip("0.")
+
+
+def test_a_draft_that_its_file_marks_is_not_published(tmp_path: Path) -> None:
+    page = {"title": STRING, "hidden": {"type": "boolean"}}
+    options = {"draftAndPublish": True, "draftWhen": {"hidden": True}}
+    schema = json.loads(collection("page", page)["content-types/page.json"])
+    schema["options"] = options
+    write(tmp_path, {"content-types/page.json": json.dumps(schema)})
+    write(
+        tmp_path,
+        {"content/pages/a.yaml": "title: A\nhidden: true\n", "content/pages/b.yaml": "hidden: false\n"},
+    )
+    before = files(tmp_path)
+    message = r'content/pages/a\.yaml:2:9: "hidden" would no longer mark the document as a draft'
+    with pytest.raises(ValidationError, match=message) as error:
+        migrate(tmp_path, "retype", lossy=True, attribute="page.hidden", type="integer")
+    assert len(error.value.message.splitlines()) == 2
+    assert files(tmp_path) == before
+    migrate(tmp_path, "retype", attribute="page.hidden", type="string")
+    claims = open_site(tmp_path, Mode.READ).site.state.snapshot.claims
+    assert {key[1:] for key in claims if key[0] == "api::page.page"} == {
+        ("a", "en", "draft"),
+        ("b", "en", "published"),
+    }
