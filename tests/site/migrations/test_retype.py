@@ -178,6 +178,10 @@ TREES = st.one_of(
 )
 
 
+def _as_in_file(tree: Any) -> Any:
+    return Plain(format(tree, "f")) if isinstance(tree, Decimal) else tree
+
+
 @given(TREES, st.sampled_from(sorted(CONVERSIONS)))
 def test_exact_conversions_can_be_undone(tree: Any, pair: tuple[str, str]) -> None:
     enum = tuple({str(tree), "a"})
@@ -190,13 +194,12 @@ def test_exact_conversions_can_be_undone(tree: Any, pair: tuple[str, str]) -> No
     if found is None or not found.is_exact:
         return
     written = tree if found.keeps else found.tree
-    if isinstance(written, Decimal):
-        written = Plain(format(written, "f"))  # as in the file
+    written = _as_in_file(written)
     READERS[new.type](written, new)
     if (new.type, old.type) in CONVERSIONS and not isinstance(value, float):
         back = convert_tree(written, new, old)
         assert isinstance(back, Converted)
-        restored = READERS[old.type](written if back.keeps else back.tree, old)
+        restored = READERS[old.type](written if back.keeps else _as_in_file(back.tree), old)
         assert restored == value or str(restored).rstrip("0.") == str(value).strip().rstrip("0.")
 
 
