@@ -1,6 +1,6 @@
 """Changes to relations that are stored in other documents' files."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -21,13 +21,14 @@ class Relinker:
     """Writes relations that are stored in other documents' files, in one locale.
 
     - `drafts_only`: whether the request writes a draft.
-    - `blind`: whether the author is not allowed to read drafts.
+    - `sees_drafts`: returns whether the author is allowed to see a content type's drafts. Relations that only
+      a hidden draft contains are not published.
     """
 
     context: Context
     locale: str
     drafts_only: bool
-    blind: bool = False
+    sees_drafts: Callable[[Type], bool]
 
     def next_step(self, locale: str) -> "Relinker":
         return replace(self, context=self.context.next_step(), locale=locale)
@@ -49,17 +50,23 @@ class Relinker:
             self._relink(owner, owning, added, add=target)
         if owning.relation == "oneToOne" and new_owners:
             self._remove_in_other_locales(owner, owning, (target,), new_owners)
-        if self.blind and not self.drafts_only:
+        if self.drafts_only or not type_.draft_publish:
+            return
+        if not self.sees_drafts(owner):
             shown = self._owners(owner, owning, target, PUBLISHED)
             published = set(links.apply(shown, to_many=attribute.to_many))
             self._publish(owner, owning, target, published, but=old_owners ^ new_owners | {own})
-        elif type_.draft_publish and not self.drafts_only:
+        else:
             kept = old_owners & new_owners
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Publish a relation that is stored in the related documents' files, as their drafts define it."""
+        """Publish a relation that is stored in the related documents' files, as their drafts define it.
+        If the author is not allowed to see these drafts, the published relation stays as it is.
+        """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
+        if not self.sees_drafts(owner):
+            return
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
 

@@ -25,6 +25,9 @@ class Reading:
         # This includes the attributes of components and the targets of relations.
         return self.versions and self._covers(type_.attributes, names, frozenset())
 
+    def covers_target(self, type_: Type) -> bool:
+        return may_see_all(self.actor, type_)
+
     def _covers(
         self, attributes: Mapping[str, Attribute], names: Iterable[str], outer: frozenset[str]
     ) -> bool:
@@ -36,7 +39,7 @@ class Reading:
         if not self.private and not attribute.visible:
             return False
         if attribute.type == "relation":
-            return all(map(self._covers_target, self._targets(attribute))) and self._covers_owner(attribute)
+            return all(map(self.covers_target, self._targets(attribute))) and self._covers_owner(attribute)
         components = {*attribute.components, *filter(None, [attribute.component])} - outer
         return all(
             self._covers(attributes, attributes, outer | components)
@@ -47,9 +50,6 @@ class Reading:
         if attribute.polymorphic:
             return self.schema.content_types
         return filter(None, [self.schema.types.get(attribute.target or "")])
-
-    def _covers_target(self, type_: Type) -> bool:
-        return may_see_all(self.actor, type_)
 
     def _covers_owner(self, attribute: Attribute) -> bool:
         owner = self.schema.types.get(attribute.target or "")

@@ -146,6 +146,10 @@ class Writer:
     def _guesses(self, type_: Type, change: Change) -> frozenset[str]:
         return self.reading.guesses(type_, change.body) if self.reading else frozenset()
 
+    def _sees_drafts(self, type_: Type) -> bool:
+        # Authors who can't see the written document's draft publish only the relations that they name.
+        return not self.blind and (self.reading is None or self.reading.covers_target(type_))
+
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
@@ -232,7 +236,7 @@ class Writer:
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
         # Updates other documents' files.
-        relinker = Relinker(self.context, address.locale, address.draft, self.blind)
+        relinker = Relinker(self.context, address.locale, address.draft, self._sees_drafts)
         for name, links in change.links.items():
             attribute = address.type.attributes[name]
             if attribute.derived:
@@ -244,7 +248,7 @@ class Writer:
                 relinker.take(address.type, document_id, attribute, values[name])
 
     def _publish_relations(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        relinker = Relinker(self.context, address.locale, drafts_only=False)
+        relinker = Relinker(self.context, address.locale, False, self._sees_drafts)
         for attribute in address.type.attributes.values():
             if attribute.type != "relation" or attribute.name in change.links:
                 continue

@@ -180,6 +180,82 @@ def test_a_guess_in_one_locale_changes_the_other_whether_it_is_right_or_not(twin
             assert api.get("/api/posts/a?locale=fr").data["title"] == "fr"
 
 
+# --- drafts of another type -----------------------------------------------------------------------
+
+
+def posted(kind: str) -> Callable[[int], Files]:
+    """Return a function that returns a site whose posts refer to tags. All types have drafts."""
+    to_many = kind == "manyToMany"
+    back = {"manyToOne": "oneToMany"}.get(kind, kind)
+
+    def post(tag: str | None = None) -> str:
+        tags = [tag] if tag else []
+        return document(title="A", tag=tags if to_many else tag)
+
+    def files(number: int) -> Files:
+        tag = {"name": STRING, "posts": relation(back, "post", mappedBy="tag")}
+        hidden = {"content/posts/a.draft.json": post("t"), "content/posts/b.draft.json": post("other")}
+        return {
+            **collection("tag", tag, drafts=True),
+            **collection("post", {"tag": relation(kind, "tag", inversedBy="posts")}, drafts=True),
+            **{f"content/tags/{name}.json": document(name=name) for name in ("t", "other")},
+            "content/tags/t.draft.json": document(name="draft"),
+            "content/posts/a.json": post(),
+            "content/posts/b.json": post("t"),
+            **(hidden if number else {}),
+            **REPOSITORY,
+        }
+
+    return files
+
+
+NAMED: Mapping[str, Any] = {"a": None, "b": "t"}
+TAG_WRITES: list[tuple[str, Mapping[str, Any], Mapping[str, Any]]] = [
+    # path, body, and afterwards the tag of each published post
+    ("/api/tags/t", {"data": {}}, NAMED),
+    ("/api/tags/t", {"data": {"name": "new"}}, NAMED),
+    ("/api/tags/other", {"data": {}}, NAMED),
+    ("/history/tags/t/restore", {"at": "main", "fields": ["name"]}, NAMED),
+    ("/api/tags/t", {"data": {"posts": {"connect": ["b"]}}}, NAMED),
+    ("/api/tags/t", {"data": {"posts": {"disconnect": ["a"]}}}, NAMED),
+    ("/api/tags/t", {"data": {"posts": {"disconnect": ["b"]}}}, {"a": None, "b": None}),
+    ("/api/tags/t", {"data": {"posts": ["b"]}}, NAMED),
+    ("/api/tags/t", {"data": {"posts": ["a"]}}, {"a": "t", "b": None}),
+]
+
+
+@pytest.mark.parametrize("kind", ["manyToOne", "manyToMany", "oneToOne"])
+@pytest.mark.parametrize(("path", "body", "tagged"), TAG_WRITES)
+def test_what_only_a_hidden_draft_of_another_type_says_is_not_published(
+    twins: Build, kind: str, path: str, body: Mapping[str, Any], tagged: Mapping[str, Any]
+) -> None:
+    method = "POST" if path.startswith("/history") else "PUT"
+    may = ["tag.update", "tag.readDraft", "history.read", "history.restore"]
+    for api in twins(posted(kind), *may):
+        assert api.ask(method, path, "me", json=body).status == 200
+        api.site.refresh()
+        assert _tags(api) == tagged
+
+
+def test_a_hidden_type_is_not_published_and_a_draft_that_one_may_read_is(twins: Build) -> None:
+    _, api = twins(posted("manyToOne"))
+    api.token("tagger", may=["tag.find", "tag.update", "tag.readDraft", "post.readDraft"])
+    api.token("editor", may=["tag.find", "tag.update", "tag.readDraft", "post.find", "post.readDraft"])
+    assert api.put("/api/tags/t", {}, "tagger").status == 200
+    assert _tags(api) == NAMED
+    assert api.put("/api/tags/t", {}, "editor").status == 200
+    assert _tags(api) == {"a": "t", "b": None}
+
+
+def _tags(api: Api) -> dict[str, Any]:
+    def name(tags: Any) -> Any:
+        tag = next(iter(tags), None) if isinstance(tags, list) else tags
+        return tag and tag["documentId"]
+
+    posts = api.get("/api/posts?populate=tag").body["data"]
+    return {post["documentId"]: name(post["tag"]) for post in posts}
+
+
 # --- merges of branches ---------------------------------------------------------------------------
 
 
