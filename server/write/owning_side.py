@@ -40,11 +40,11 @@ class Relinker:
         ordered = links.apply(current, to_many=attribute.to_many)
         old_owners, new_owners = {*current}, {*ordered}
         own = document_id if owner is type_ else None
-        live = (
-            () if type_.draft_publish or links.set is None else self._owners(owner, owning, target, PUBLISHED)
-        )
-        for removed in (i for i in dict.fromkeys((*current, *live)) if i not in new_owners and i != own):
-            self._relink(owner, owning, removed, remove={target})
+        removed = old_owners - new_owners
+        if not type_.draft_publish:
+            removed |= self._removed_from_published(owner, owning, target, attribute, links) - new_owners
+        for each in sorted(removed - {own}):
+            self._relink(owner, owning, each, remove={target})
         named = set() if type_.draft_publish else {*(links.set or ()), *(c.target for c in links.connect)}
         for added in (i for i in ordered if (i not in old_owners or i in named) and i != own):
             self._relink(owner, owning, added, add=target)
@@ -59,6 +59,13 @@ class Relinker:
         else:
             kept = old_owners & new_owners
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
+
+    def _removed_from_published(
+        self, owner: Type, owning: Attribute, target: Any, attribute: Attribute, links: Links
+    ) -> set[str]:
+        # A draft can contain another relation than the published version.
+        live = self._owners(owner, owning, target, PUBLISHED)
+        return {*live} - {*replace(links, strict=False).apply(live, to_many=attribute.to_many)}
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Publish a relation that is stored in the related documents' files, as their drafts define it.

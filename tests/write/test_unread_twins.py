@@ -247,13 +247,47 @@ def test_a_hidden_type_is_not_published_and_a_draft_that_one_may_read_is(twins: 
     assert _tags(api) == {"a": "t", "b": None}
 
 
-def _tags(api: Api) -> dict[str, Any]:
-    def name(tags: Any) -> Any:
-        tag = next(iter(tags), None) if isinstance(tags, list) else tags
-        return tag and tag["documentId"]
+DISCONNECT = {"disconnect": ["a"]}
 
+
+@pytest.mark.parametrize("who", ["me", "full"])
+@pytest.mark.parametrize("kind", ["manyToOne", "manyToMany", "oneToOne"])
+@pytest.mark.parametrize("data", [{"connect": ["b"], **DISCONNECT}, DISCONNECT, {"connect": ["b"]}])
+def test_a_tag_without_drafts_is_removed_whatever_a_draft_says(
+    twins: Build, who: str, kind: str, data: Mapping[str, Any]
+) -> None:
+    back = relation({"manyToOne": "oneToMany"}.get(kind, kind), "post", mappedBy="tag")
+
+    def post(name: str) -> str:
+        return document(title="A", tag=[name] if kind == "manyToMany" else name)
+
+    def files(number: int) -> Files:
+        return {
+            **posted(kind)(0),
+            **collection("tag", {"name": STRING, "posts": back}),
+            "content/posts/a.json": post("t"),
+            "content/posts/b.json": document(title="A"),
+            **({"content/posts/a.draft.json": post("other")} if number else {}),
+        }
+
+    kept = "t" if kind != "oneToOne" and "disconnect" not in data else None
+    added = "t" if "connect" in data else None
+    told = []
+    for api in twins(files, "tag.update", "source.read"):
+        dry = api.put("/api/tags/t?dryRun=true", {"posts": data}, who)
+        told.append([file["path"] for file in dry.body["data"]["files"]])
+        assert api.put("/api/tags/t", {"posts": data}, who).status == 200
+        assert _tags(api) == {"a": kept, "b": added}
+    assert who == "full" or told[0] == told[1]
+
+
+def _names(tags: Any) -> set[str]:
+    return {tag["documentId"] for tag in (tags if isinstance(tags, list) else [tags]) if tag}
+
+
+def _tags(api: Api) -> dict[str, Any]:
     posts = api.get("/api/posts?populate=tag").body["data"]
-    return {post["documentId"]: name(post["tag"]) for post in posts}
+    return {post["documentId"]: next(iter(_names(post["tag"])), None) for post in posts}
 
 
 # --- merges of branches ---------------------------------------------------------------------------
