@@ -69,6 +69,8 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
         if before.edited is not None:
+            if _may_have_drafts(before.published):
+                yield _event(key, "public.unpublish", PUBLISHED, _Difference(()))
             yield _event(key, "entry.delete", _status(before), _Difference(()))
         return
     if before.edited is None and after.published is not None and published:
@@ -77,9 +79,20 @@ def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Even
         visible = after.published is not None and published and _is_within(edited, published)
         kind = "entry.update" if before.edited is not None else "entry.create"
         yield _event(key, kind, PUBLISHED if visible else DRAFT, edited)
-    if published and (after.published is None or _has_drafts(after.published)):
-        kind = "entry.unpublish" if after.published is None else "entry.publish"
-        yield _event(key, kind, PUBLISHED, published)
+    if published:
+        yield from _publication_events(key, before, after, published)
+
+
+def _publication_events(
+    key: Key, before: Versions, after: Versions, published: "_Difference"
+) -> Iterator[Event]:
+    if after.published is None:
+        yield _event(key, "entry.unpublish", PUBLISHED, published)
+        yield _event(key, "public.delete", PUBLISHED, published)
+    elif _has_drafts(after.published):
+        if before.published is None and before.edited is not None:
+            yield _event(key, "public.create", PUBLISHED, published)
+        yield _event(key, "entry.publish", PUBLISHED, published)
 
 
 def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
@@ -202,6 +215,10 @@ def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
 
 def _has_drafts(version: Version) -> bool:
     return isinstance(version, Document) and version.type.draft_publish
+
+
+def _may_have_drafts(version: Version) -> bool:
+    return version is Unknown.VERSION or _has_drafts(version)
 
 
 def _status(versions: Versions) -> str:

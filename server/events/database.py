@@ -20,7 +20,7 @@ from server.database.notices import EVENTS, notify
 from server.database.opening import make_engine
 from server.database.sqlite import DAMAGED_SUFFIX
 from server.errors import LogUnavailableError, StorageError
-from server.events.model import Event, Key
+from server.events.model import PUBLIC_KINDS, Event, Key
 from server.events.tables import SCHEMA
 from server.paths import state_folder
 from server.storage.durable import make_once
@@ -111,11 +111,18 @@ class EventDatabase:
         with self._engine.reading() as connection:
             return work(connection)
 
-    def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events that follow event number `since`, in order. Raises StorageError."""
+    def read(
+        self, since: int, most: int, *, with_paths: bool = False, with_public: bool = False
+    ) -> list[Event]:
+        """Return up to `most` events that follow event number `since`, in order. `with_public` includes
+        events of `PUBLIC_KINDS`. Raises StorageError.
+        """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
-        statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return self.query(lambda c: [_event(row) for row in c.execute(statement, (since, most))])
+        kinds = () if with_public else tuple(PUBLIC_KINDS)
+        condition = f" AND kind NOT IN ({_marks(kinds)})" if kinds else ""
+        statement = f"SELECT {columns} FROM events WHERE seq > ?{condition} ORDER BY seq LIMIT ?"
+        events = self.query(lambda c: [_event(row) for row in c.execute(statement, (since, *kinds, most))])
+        return events if with_public else [_without_public_counts(event) for event in events]
 
     def bounds(self) -> Bounds:
         return self.query(_bounds)
@@ -363,3 +370,16 @@ def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tupl
     # Returns the names of the attributes, and `Event.links`.
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))
+
+
+def _without_public_counts(event: Event) -> Event:
+    if event.counts is None:
+        return event
+    counts = {
+        uid: {
+            status: {kind: count for kind, count in kinds.items() if kind not in PUBLIC_KINDS}
+            for status, kinds in by_status.items()
+        }
+        for uid, by_status in event.counts.items()
+    }
+    return replace(event, counts=counts)

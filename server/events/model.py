@@ -20,6 +20,11 @@ KINDS: Mapping[str, str] = {
     "schema.update": "a content type or component was added, changed or removed",
     "site.update": "so many documents changed at once that this event replaces their single events",
 }
+# Events only for callers who are not allowed to read drafts, with the kinds that these callers see. Together
+# with the other events, they make the log look the same to these callers whether there is a draft or not.
+PUBLIC_KINDS: Mapping[str, str] = {
+    f"public.{verb}": f"entry.{verb}" for verb in ("create", "unpublish", "delete")
+}
 SOURCES = ("api", "file", "git")  # a write through the API, an edited file, a checked-out commit
 
 # The number of individual events in a site.update, by uid, status and kind.

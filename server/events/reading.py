@@ -9,7 +9,7 @@ from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.document import DRAFT
 from server.errors import ForbiddenError, ValidationError
 from server.events.database import EventDatabase
-from server.events.model import KINDS, Counts, Event
+from server.events.model import KINDS, PUBLIC_KINDS, Counts, Event
 from server.events.resume import require_kept
 from server.schema.model import UPLOAD, Attribute, Schema, Type
 from server.schema.spelling import suggestion
@@ -31,8 +31,10 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
         counts = _visible_counts(event.counts, actor, schema)
         return replace(event, counts=counts) if counts else None
     type_ = schema.types.get(event.uid)
-    if not _may_see(actor, event.uid, event.status) or _depends_on_draft(event.kind, type_, actor):
+    kind = _visible_kind(event.kind, type_, actor)
+    if kind is None or not _may_see(actor, event.uid, event.status):
         return None
+    event = event if kind == event.kind else replace(event, kind=kind)
     names = event.changed or ()
     links = dict(event.links)
     known = tuple(
@@ -68,12 +70,14 @@ def _may_see(actor: Actor, uid: str, status: str) -> bool:
     return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
 
-def _depends_on_draft(kind: str, type_: Type | None, actor: Actor) -> bool:
-    # A change to the published version alone has the event `entry.publish`. The event `entry.update` means
-    # that the draft has changed, too.
-    if kind != "entry.update" or type_ is None or not type_.draft_publish:
-        return False
-    return not has_draft_permission(actor, type_.uid)
+def _visible_kind(kind: str, type_: Type | None, actor: Actor) -> str | None:
+    # Callers who are not allowed to read drafts see the same events whether there is a draft or not. They do
+    # not see `entry.update`, which means that the draft has changed too.
+    if kind != "entry.update" and kind not in PUBLIC_KINDS:
+        return kind
+    if type_ is None or not type_.draft_publish or has_draft_permission(actor, type_.uid):
+        return None if kind in PUBLIC_KINDS else kind
+    return PUBLIC_KINDS.get(kind)
 
 
 def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
@@ -81,13 +85,21 @@ def _visible_counts(counts: Counts, actor: Actor, schema: Schema) -> Counts:
     for uid, by_status in counts.items():
         type_ = schema.types.get(uid)
         seen = {
-            status: {kind: n for kind, n in kinds.items() if not _depends_on_draft(kind, type_, actor)}
+            status: _visible_kinds(kinds, type_, actor)
             for status, kinds in by_status.items()
             if _may_see(actor, uid, status)
         }
         if any(seen.values()):
             visible_counts[uid] = seen
     return visible_counts
+
+
+def _visible_kinds(counts: Mapping[str, int], type_: Type | None, actor: Actor) -> dict[str, int]:
+    seen: dict[str, int] = {}
+    for kind, count in counts.items():
+        if shown_kind := _visible_kind(kind, type_, actor):
+            seen[shown_kind] = seen.get(shown_kind, 0) + count
+    return dict(sorted(seen.items()))
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -224,10 +236,12 @@ def read_part(
     found: list[Event] = []
     at, read = since, 0
     while read < MAX_READ_EVENTS:
-        part = database.read(at, _BATCH_EVENTS)
+        part = database.read(at, _BATCH_EVENTS, with_public=True)
         spend(len(part))
         for event in part:
-            seen = visible(event, actor, schema) if selection.has(event) else None
+            seen = visible(event, actor, schema)
+            if seen is not None and not selection.has(seen):
+                seen = None
             if seen is not None and len(found) == limit:
                 return Part(found, at, more=True)
             at = event.seq

@@ -116,11 +116,11 @@ class Source:
         if bounds.id != log_id:
             return bounds.id, []
         require_kept(bounds, position)
-        return bounds.id, self._database.read(position, limit)
+        return bounds.id, self._database.read(position, limit, with_public=True)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        seen = visible(event, actor, self._schema()) if selection.has(event) else None
-        if seen is None:
+        seen = visible(event, actor, self._schema())
+        if seen is None or not selection.has(seen):
             return b""
         if seen.counts is not None or actor.may("history", "read"):
             return _encode(log_id, seen, actor)

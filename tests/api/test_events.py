@@ -13,7 +13,7 @@ from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi, MakeSite
 from tests.postgres import IN_BOTH_DATABASES
-from tests.sites import STRING, Api, collection, component, load, relation, with_accounts, write
+from tests.sites import STRING, Api, collection, component, load, make, relation, with_accounts, write
 
 FILES = {
     **collection(
@@ -69,14 +69,60 @@ def test_everybody_is_told_what_they_may_see(api: Api) -> None:
     published = [(f"entry.{what}", ids["note"], "published") for what in ("create", "publish")]
     assert told(api, who="public")[:2] == published
     assert {event[1] for event in told(api, who="public")} == {ids["note"]}
-    assert told(api, who="public")[-1] == ("entry.delete", ids["note"], "published")
+    deleted = [(f"entry.{what}", ids["note"], "published") for what in ("unpublish", "delete")]
+    assert told(api, who="public")[2:] == deleted
     assert ("entry.create", ids["draft"], "draft") in told(api, who="editor")
     assert ("entry.delete", ids["draft"], "draft") in told(api, who="editor")
-    assert len(told(api, who="public")) == 3  # the change to a private attribute is not shown
+    assert len(told(api, who="public")) == 4  # the change to a private attribute is not shown
     assert ("entry.update", ids["note"], "published") not in told(api, who="editor")
     assert {event[1] for event in told(api)} == set(ids.values())
     assert api.get("/events", "nobody").status == 403
     assert "S" not in [name for event in api.get("/events").body["data"] for name in event["changed"]]
+
+
+DRAFT = {
+    "content/notes/a.en.draft.json": '{"title": "hidden"}',
+    "content/notes/b.en.draft.json": '{"title": "B"}',
+}
+
+
+@pytest.mark.parametrize("bulk", [1, 5])
+@pytest.mark.parametrize("query", ["", "events=entry.create", "events=entry.unpublish,entry.delete"])
+def test_events_do_not_tell_whether_there_is_a_hidden_draft(tmp_path: Path, bulk: int, query: str) -> None:
+    settings = {"site.yaml": str(FILES["site.yaml"]).replace("bulk: 5", f"bulk: {bulk}")}
+    seen: list[Any] = []
+    log: list[Any] = []
+    for name, drafts in (("without", {}), ("with", DRAFT)):
+        api = make(tmp_path / name, {**FILES, **settings, **drafts})
+        api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+        api.site.record()
+        for text in ('{"title": "A"}', '{"title": "B"}', None):
+            for document in "ab":
+                path = f"content/notes/{document}.en.json"
+                write(api.root, {path: text}) if text else (api.root / path).unlink()
+            api.site.refresh()
+            api.site.record()
+        events = api.get(f"/events?{query}", "public").body["data"]
+        seen.append([{**event, "createdAt": "", "seq": 0} for event in events])
+        database = EventDatabase(api.root)
+        log.append([(e["event"], e.get("counts")) for e in api.get("/events").body["data"]])
+        log.append([(event.kind, event.counts) for event in database.read(0, 100)])
+        database.close()
+    assert seen[0] == seen[1]
+    assert log[0] == [(kind, counts and {"note": counts["api::note.note"]}) for kind, counts in log[1]]
+    assert log[0] != log[2]
+    assert "public." not in str(log)
+    if bulk == 1:
+        counts = [event["counts"]["note"]["published"] for event in seen[0]]
+        shown = {kind for count in counts for kind in count}
+        assert query or counts == [APPEARED, {"entry.publish": 2}, DISAPPEARED]
+    else:
+        shown = {event["event"] for event in seen[0]}
+    assert query or shown == {*APPEARED, *DISAPPEARED}
+
+
+APPEARED = {"entry.create": 2, "entry.publish": 2}
+DISAPPEARED = {"entry.delete": 2, "entry.unpublish": 2}
 
 
 def test_relations_to_what_may_not_be_found_are_not_named_as_changed(make_api: MakeApi) -> None:
