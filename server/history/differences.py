@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -151,10 +151,13 @@ class Difference:
     lines: list[str] | None = None
 
 
-def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
+def read_content(
+    store: Store, type_: Type | None, path: str, data: bytes, viewer: Viewer | None = None
+) -> Content | None:
     """Return the parsed content of a document's file, or None if it is invalid.
 
-    If the file belonged to a different content type, only visible and compatible attributes are kept.
+    If the file belonged to a different content type, only compatible attributes that were visible to the
+    viewer are kept.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -172,12 +175,16 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
     )
     if type_ is None or type_.uid == claim.type.uid:
         return content
-    return _in_type(content, claim.type, type_)
+    return _in_type(content, claim.type, type_, viewer)
 
 
-def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
+def _in_type(content: Content, earlier: Type, type_: Type, viewer: Viewer | None) -> Content:
     # Values that the earlier content type hid stay hidden.
-    hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
+    hidden = {
+        name
+        for name, old in earlier.attributes.items()
+        if not old.visible or (viewer and viewer.is_hidden_elsewhere(earlier, old))
+    }
     values = {
         name: content.values[name]
         for name, old in earlier.attributes.items()
@@ -204,19 +211,23 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 
 
 def values_of(
-    store: Store, versions: Sequence[Version], budget: Budget
+    store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
 ) -> Iterator[tuple[Values | None, Values | None]]:
     """Yield the values before and after each version's change.
 
-    Values are None if the file is missing or unreadable. Raises LimitError.
+    Values are None if the file is missing or unreadable. `viewers` has one viewer for each version, who
+    decides what a file of a different content type showed. Raises LimitError.
     """
     files = ((_before(version), _after(version)) for version in versions)
-    values = _read_files(store, [file for pair in files for file in pair], budget)
+    both = [viewer for viewer in viewers for _ in range(2)]
+    values = _read_files(store, [file for pair in files for file in pair], budget, both)
     return zip(values, values, strict=True)
 
 
-def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> Iterator[Values | None]:
-    return _read_files(store, [_after(version) for version in versions], budget)
+def values_after(
+    store: Store, versions: Sequence[Version], budget: Budget, viewers: Sequence[Viewer] = ()
+) -> Iterator[Values | None]:
+    return _read_files(store, [_after(version) for version in versions], budget, viewers)
 
 
 def _before(version: Version) -> _File:
@@ -227,13 +238,14 @@ def _after(version: Version) -> _File:
     return version.type, version.path, _object_name(version.commit.id if version.commit else "", version.path)
 
 
-def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterator[Values | None]:
-    files = list(files)
+def _read_files(
+    store: Store, files: Sequence[_File], budget: Budget, viewers: Sequence[Viewer]
+) -> Iterator[Values | None]:
     committed = read_named(store.root, [name for _, _, name in files if name], MAX_FILE_BYTES)
-    for type_, path, name in files:
+    for (type_, path, name), viewer in zip_longest(files, viewers):
         data = next(committed) if name else _on_disk(store.root, path)
         budget.spend(1 + len(data or b"") // _BYTES_PER_STEP)
-        content = None if data is None else read_content(store, type_, path, data)
+        content = None if data is None else read_content(store, type_, path, data, viewer)
         yield content.values if content else None
 
 
@@ -257,6 +269,7 @@ def content_at(
     locale_and_status: tuple[str, str],
     commit: str,
     may_see: Callable[[str], bool] | None = None,
+    viewer: Viewer | None = None,
 ) -> Content | None:
     """Return a document's content at a commit, or None if it did not exist then.
 
@@ -280,7 +293,9 @@ def content_at(
         blobs = read_tree(store.root, commit, matching) if matching else {}
         contents = ((path, blob, next(read_blobs(store.root, [blob.id]))) for path, blob in blobs.items())
         read = ((path, required(data, path, blob)) for path, blob, data in contents)
-    return next((read_content(store, type_, path, data) for path, data in read if data is not None), None)
+    return next(
+        (read_content(store, type_, path, data, viewer) for path, data in read if data is not None), None
+    )
 
 
 def changed_attributes(

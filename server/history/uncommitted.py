@@ -27,7 +27,8 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 class ChangedFile:
     """A file that differs from the last commit, and the document in it.
 
-    `type` is None if the file belongs to no content type.
+    `type` is None if the file belongs to no content type. `earlier_type` is the type of a renamed file's
+    former path.
     """
 
     change: FileChange
@@ -35,6 +36,11 @@ class ChangedFile:
     document_id: str = ""
     locale: str = ""
     status: str = ""
+    earlier_type: Type | None = None
+
+    @property
+    def uids(self) -> list[str]:
+        return [type_.uid for type_ in (self.type, self.earlier_type) if type_]
 
     @property
     def action(self) -> str:
@@ -66,7 +72,7 @@ def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
     except CommitError as error:
         raise ConflictError(str(error)) from error
     changed = _with_documents(site, state, changes)
-    return [changed for changed in changed if _sees(actor, state, changed)]
+    return [changed for changed in changed if _sees(actor, changed)]
 
 
 def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -> Iterator[ChangedFile]:
@@ -77,23 +83,23 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
         if not all(is_utf_8(name) for name in (path, change.before)):
             continue
         entry, claim = entries.get(path), layout.claim(path)
+        earlier_type = _owner(state, change.before, layout) if change.before else None
         document = entry.document if entry else None
         if path.startswith(f"{UPLOADS}/"):
-            yield ChangedFile(change, state.schema.types[UPLOAD])
+            yield ChangedFile(change, state.schema.types[UPLOAD], earlier_type=earlier_type)
         elif document is not None:
             key = (document.document_id, document.locale, document.status)
-            yield ChangedFile(change, document.type, *key)
+            yield ChangedFile(change, document.type, *key, earlier_type)
         elif claim is not None:
             status = DRAFT if claim.draft else PUBLISHED
-            yield ChangedFile(change, claim.type, claim.document_id, claim.locale, status)
+            yield ChangedFile(change, claim.type, claim.document_id, claim.locale, status, earlier_type)
         else:
             yield ChangedFile(change, None)
 
 
-def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
+def _sees(actor: Actor, changed: ChangedFile) -> bool:
     # A renamed file must be visible at both paths.
-    before = changed.change.before
-    types = (changed.type, *((_owner(state, before),) if before else ()))
+    types = (changed.type, *((changed.earlier_type,) if changed.change.before else ()))
     return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
 
 
@@ -101,10 +107,10 @@ def _sees_type(actor: Actor, type_: Type) -> bool:
     return may_find(actor, UPLOAD) if type_.uid == UPLOAD else may_see_all(actor, type_)
 
 
-def _owner(state: State, path: str) -> Type | None:
+def _owner(state: State, path: str, layout: Layout) -> Type | None:
     if path.startswith(f"{UPLOADS}/"):
         return state.schema.types[UPLOAD]
-    claim = Layout(state.schema, state.settings).claim(path)
+    claim = layout.claim(path)
     return claim.type if claim else None
 
 

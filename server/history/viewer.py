@@ -1,6 +1,6 @@
 """Rules that decide which values an actor may see in earlier versions of documents."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from server.auth.draft_visibility import may_read_drafts
@@ -20,6 +20,12 @@ class Viewer:
     actor: Actor
     state: State
     others: tuple[Schema, ...] = ()
+
+    def also_hiding(self, *schemas: Schema | None) -> "Viewer":
+        """Return a viewer from whom everything that is private in one of the schemas is hidden, too."""
+        known = {id(schema) for schema in (self.state.schema, *self.others)}
+        new = {id(one): one for one in schemas if one is not None and id(one) not in known}
+        return replace(self, others=(*self.others, *new.values())) if new else self
 
     def attributes(self, type_: Type) -> list[Attribute]:
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]

@@ -34,8 +34,7 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of one document that the caller is allowed to see, newest first.
 
-    `params` selects a locale and a status. Attributes that are private in any of the schemas in `others` stay
-    hidden.
+    `params` selects a locale and a status. `viewer` decides which attributes the caller may see.
     """
 
     caller: Caller
@@ -44,15 +43,11 @@ class DocumentHistory:
     versions: list[Version]
     store: Store
     params: Params
-    others: tuple[Schema, ...] = ()
+    viewer: Viewer
 
     @property
     def state(self) -> State:
         return self.caller.state
-
-    @property
-    def viewer(self) -> Viewer:
-        return Viewer(self.caller.actor, self.state, self.others)
 
     @property
     def attributes(self) -> list[Attribute]:
@@ -81,7 +76,14 @@ class DocumentHistory:
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
             current = self.state.snapshot.get(self.type, self.document_id, locale, file_status)
             content = content_at(
-                self.store, self.type, self.versions, current, (locale, file_status), commit, may_see
+                self.store,
+                self.type,
+                self.versions,
+                current,
+                (locale, file_status),
+                commit,
+                may_see,
+                self.viewer,
             )
             if content is not None:
                 return content
@@ -175,8 +177,8 @@ class Histories:
             versions = [version for version in versions if version.status != DRAFT]
         if not versions and not self._versions.is_there(state, type_, document_id, drafts=sees_drafts):
             raise NotFoundError()
-        others = (self.site.state.schema,) if caller.branch else ()
-        return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
+        viewer = Viewer(caller.actor, state, (self.site.state.schema,) if caller.branch else ())
+        return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, viewer)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
         """Return a content type and its deleted documents. Raises the same errors as `of`."""
@@ -196,6 +198,11 @@ class Histories:
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
+    def viewer_of(self, version: Version, viewer: Viewer) -> Viewer:
+        """Return a viewer from whom everything is hidden that was private before or after a change."""
+        commits = (version.parent, version.commit.id if version.commit else "")
+        return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
+
     def _changes(self, caller: Caller, head: str) -> ChangeFilter:
         return change_filter(caller.actor, caller.state, self._former, head)
 
@@ -207,15 +214,14 @@ class Histories:
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
-        history = self._hide_as_at(to, history)
         if since or since_status:
             since = self.past.resolve(since) if since else to
-            history = self._hide_as_at(since, history)
-            before = self._content_at(history, since, since_status)
+            sides = [(since, since_status), (to, "")]
         else:
             since = self._before_last(versions, to)
-            before = self._content_at(history, since) if since else None
-        after = self._content_at(history, to)
+            sides = [(since, ""), (to, "")] if since else [(to, "")]
+        history, contents = self._contents(history, *sides)
+        before, after = contents if len(contents) == 2 else (None, *contents)
         old, new = (content.values if content else None for content in (before, after))
         changes = differences(history.attributes, old, new, history.viewer)
         return Comparison(
@@ -226,7 +232,8 @@ class Histories:
         """Find the version in which each value, or each line of a text, originated. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
-        values = values_after(history.store, oldest_first, budget)
+        viewers = [self.viewer_of(version, history.viewer) for version in oldest_first]
+        values = values_after(history.store, oldest_first, budget, viewers)
         attributes = blame(history.attributes, zip(oldest_first, values, strict=True), budget)
         return Origins(attributes, oldest_first, locale, status)
 
@@ -259,9 +266,7 @@ class Histories:
         Raises NotFoundError if the document had no such version then, and the same errors as `Writes.write`.
         """
         verb = self.require_restore(history)
-        commit = self.past.resolve(at)
-        history = self._hide_as_at(commit, history)
-        content = self._content_at(history, commit, status)
+        history, (content,) = self._contents(history, (self.past.resolve(at), status))
         if content is None:
             raise NotFoundError(f'The document had no version with this locale and status at "{at}"')
         data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
@@ -270,12 +275,17 @@ class Histories:
         operation = Operation(history.type, verb, document_id, history.params, data, expected_tag)
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
-    def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        # Attributes that were private at that commit must stay hidden even if they are no longer private.
-        schema = self._schema_at(commit, history)
-        if schema is None or schema is history.state.schema:
-            return history
-        return replace(history, others=(*history.others, schema))
+    def _contents(
+        self, history: DocumentHistory, *sides: tuple[str, str]
+    ) -> tuple[DocumentHistory, list[Content | None]]:
+        """Return a document's content at each pair of a commit and a status.
+
+        In the returned history, everything that was private at one of these commits is hidden, even if it is
+        public now.
+        """
+        schemas = [self._schema_at(commit, history) for commit, _ in sides]
+        history = replace(history, viewer=history.viewer.also_hiding(*schemas))
+        return history, [self._content_at(history, *side) for side in sides]
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
         """Return the document's content at a commit.
@@ -287,7 +297,10 @@ class Histories:
             return history.content_at(commit, status)
         if not shows_more(history.state.schema, schema, history.type.uid):
             return history.content_at(commit, status)
-        entries = self.past.at(commit).known.entries
+        try:
+            entries = self.past.at(commit).known.entries
+        except ConflictError:  # The configuration is invalid, so nothing was served at that commit.
+            return None
 
         def may_see(path: str) -> bool:
             entry = entries.get(path)
@@ -301,8 +314,8 @@ class Histories:
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
         """Return the schema at a commit, or None if `commit` is "".
 
-        If the schema is invalid, returns None for a commit on the caller's branch, and otherwise raises
-        ConflictError.
+        If the schema is invalid, returns the last valid one if the commit is on the caller's branch, and
+        otherwise raises ConflictError.
         """
         if not commit:
             return None
@@ -311,7 +324,7 @@ class Histories:
         except ConflictError:
             head = self.writes.head(history.caller) or self.past.require_commits()
             if merge_base(self.site.root, commit, head) == commit:
-                return None  # with an invalid schema, nothing was served at that commit
+                return self._former.schema(commit)
             raise
 
     def store(self, state: State) -> Store:

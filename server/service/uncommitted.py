@@ -126,7 +126,7 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
     return [
         one
         for one in changed
-        if one.change.status == "A" or one.type is None or not shows_more(schema, committed, one.type.uid)
+        if one.change.status == "A" or not any(shows_more(schema, committed, uid) for uid in one.uids)
     ]
 
 

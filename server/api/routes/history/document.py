@@ -11,6 +11,7 @@ from server.errors import ValidationError
 from server.history.blame import Blame
 from server.history.differences import Difference, Values, changed_attributes
 from server.history.versions import Version, date_of
+from server.history.viewer import Viewer
 from server.index.budget import Budget
 from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
@@ -20,7 +21,11 @@ MessageOf = Callable[[Commit], str]  # returns the part of a commit message that
 
 
 def entry(
-    version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
+    version: Version,
+    values: tuple[Values | None, Values | None],
+    one: DocumentHistory,
+    viewer: Viewer,
+    message: MessageOf,
 ) -> dict[str, Any]:
     """Return the JSON for a version. `values` are the attribute values before and after the version's commit.
 
@@ -36,7 +41,7 @@ def entry(
         "locale": version.locale,
         "status": version.status,
         "action": version.action,
-        "attributes": None if unread else changed_attributes(one.attributes, *values, one.viewer),
+        "attributes": None if unread else changed_attributes(viewer.attributes(one.type), *values, viewer),
     }
 
 

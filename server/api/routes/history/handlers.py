@@ -76,7 +76,8 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         message = partial(histories.message, caller)
 
         def rendered(part: Sequence[Deleted]) -> list[Any]:
-            return shown_deleted(type_, part, store, viewer, caller.budget, message)
+            viewers = [histories.viewer_of(versions[0], viewer) for _, versions in part]
+            return shown_deleted(type_, part, store, viewers, caller.budget, message)
 
         return _page(found, params, caller.state, rendered)
 
@@ -119,9 +120,13 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         ]
 
         def rendered(part: list[Version]) -> list[Any]:
-            values = values_of(one.store, part, one.caller.budget)
+            viewers = [histories.viewer_of(version, one.viewer) for version in part]
+            values = values_of(one.store, part, one.caller.budget, viewers)
             message = partial(histories.message, one.caller)
-            return [entry(v, pair, one, message) for v, pair in zip(part, values, strict=True)]
+            return [
+                entry(version, pair, one, viewer, message)
+                for version, pair, viewer in zip(part, values, viewers, strict=True)
+            ]
 
         return _page(found, one.params, one.state, rendered)
 

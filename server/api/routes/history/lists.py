@@ -61,18 +61,22 @@ def shown_deleted(
     type_: Type,
     documents: Sequence[Deleted],
     store: Store,
-    viewer: Viewer,
+    viewers: Sequence[Viewer],
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, each with its last title. Raises LimitError."""
-    contents = values_of(store, [versions[0] for _, versions in documents], budget)
+    """Return the JSON for deleted documents, each with the last title that its viewer may see.
+
+    Raises LimitError.
+    """
+    contents = values_of(store, [versions[0] for _, versions in documents], budget, viewers)
     name = title_of(type_)
-    told = name if name and viewer.sees(type_, type_.attributes[name]) else ""
-    return [
-        _shown(document_id, versions, mask_hashes((before or {}).get(told)), message)
-        for (document_id, versions), (before, _) in zip(documents, contents, strict=True)
-    ]
+    shown = []
+    for (document_id, versions), (before, _), viewer in zip(documents, contents, viewers, strict=True):
+        sees_title = name is not None and viewer.sees(type_, type_.attributes[name])
+        title = mask_hashes((before or {}).get(name or "")) if sees_title else None
+        shown.append(_shown(document_id, versions, title, message))
+    return shown
 
 
 def _shown(document_id: str, versions: Sequence[Version], title: Any, message: MessageOf) -> dict[str, Any]:
