@@ -18,6 +18,7 @@ from server.history.differences import (
     differences,
     values_after,
     values_of,
+    visible_values,
 )
 from server.history.past import PastStates, selection
 from server.history.versions import ACTIONS, Timeline, Version, Versions, date_of
@@ -215,8 +216,9 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
     type_, _, versions = repository.of_document(document)
     where = repository.where(type_, versions, locale, draft=draft)
     oldest_first = [v for v in versions if (v.locale, v.status) == where][:MAX_VERSIONS][::-1]
-    read = zip(oldest_first, values_after(repository.store, oldest_first, Budget()), strict=True)
-    for name, found in blame(repository.viewer.attributes(type_), read, Budget()).items():
+    read = values_after(repository.store, oldest_first, Budget())
+    visible = (values and visible_values(type_, values, repository.viewer) for values in read)
+    for name, found in blame(zip(oldest_first, visible, strict=True), Budget()).items():
         show([[(f"{name}: ", {"bold": True}), *_from(found.version, repository.site.root)]])
         show([[*_from(v, repository.site.root), (f"  {printable(text)}", {})] for text, v in found.lines])
 

@@ -1,14 +1,13 @@
 """Blame: the version that last changed each attribute, and each line of multi-line text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from server.documents.values import is_empty, same_values
+from server.documents.values import same_values
 from server.history.differences import MAX_COMPARED_CHARS, LineMatcher, Values
 from server.history.versions import Version
 from server.index.budget import Budget
-from server.schema.model import Attribute
 
 MAX_VERSIONS = 500  # Older content is attributed to the oldest of these versions.
 
@@ -21,27 +20,26 @@ class Blame:
     lines: list[tuple[str, Version]] = field(default_factory=list)
 
 
-def blame(
-    attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
-) -> dict[str, Blame]:
+def blame(versions: Iterable[tuple[Version, Values | None]], budget: Budget) -> dict[str, Blame]:
     """Return the version that last changed each attribute, by the attribute's name.
 
-    `versions` yields each version with its values, oldest first. Raises LimitError.
+    `versions` yields each version with its visible values (see `visible_values`), oldest first. Raises
+    LimitError.
     """
     origins: dict[str, Blame] = {}
     previous: Values = {}
     for version, values in versions:
         if values is None:
             continue  # The file is unreadable or deleted, so skip this version.
-        for attribute in attributes:
-            old, new = previous.get(attribute.name), values.get(attribute.name)
-            if is_empty(new):
-                origins.pop(attribute.name, None)
-            elif attribute.name not in origins or not same_values(old, new):
-                before = origins.get(attribute.name)
+        for name in dict.fromkeys((*values, *origins)):
+            old, new = previous.get(name), values.get(name)
+            if new is None:
+                origins.pop(name, None)
+            elif name not in origins or not same_values(old, new):
+                before = origins.get(name)
                 budget.spend(1 + (len(before.lines) if before else 0) + str(new).count("\n"))
                 lines = _lines(before.lines if before else [], new, version)
-                origins[attribute.name] = Blame(version, lines)
+                origins[name] = Blame(version, lines)
         previous = values
     return origins
 

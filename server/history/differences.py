@@ -330,6 +330,11 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
     return same_values(old, new) or (is_empty(old) and is_empty(new))
 
 
+def visible_values(type_: Type, values: Values, viewer: Viewer) -> dict[str, Any]:
+    """Return the JSON of everything in a version that the viewer is allowed to see, by attribute."""
+    return {a.name: value_json(a, values.get(a.name), viewer) for a in viewer.attributes(type_)}
+
+
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
     """Convert an attribute's value to JSON, omitting everything that is hidden from the viewer."""
     if is_empty(value):

@@ -9,7 +9,14 @@ from server.auth.permissions import may_find, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.history.blame import MAX_VERSIONS, Blame, blame
-from server.history.differences import Content, Difference, content_at, differences, values_after
+from server.history.differences import (
+    Content,
+    Difference,
+    content_at,
+    differences,
+    values_after,
+    visible_values,
+)
 from server.history.exposure import shows_more
 from server.history.former_layouts import FormerLayouts
 from server.history.past import PastStates, selection
@@ -198,9 +205,9 @@ class Histories:
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
-    def viewer_of(self, version: Version, viewer: Viewer) -> Viewer:
-        """Return a viewer from whom everything is hidden that was private before or after a change."""
-        commits = (version.parent, version.commit.id if version.commit else "")
+    def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
+        """Return a viewer from whom everything is hidden that was private after a change, or before it."""
+        commits = (version.parent if before else "", version.commit.id if version.commit else "")
         return viewer.also_hiding(*(self._former.schema(commit) for commit in commits if commit))
 
     def _changes(self, caller: Caller, head: str) -> ChangeFilter:
@@ -232,9 +239,13 @@ class Histories:
         """Find the version in which each value, or each line of a text, originated. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
-        viewers = [self.viewer_of(version, history.viewer) for version in oldest_first]
-        values = values_after(history.store, oldest_first, budget, viewers)
-        attributes = blame(history.attributes, zip(oldest_first, values, strict=True), budget)
+        viewers = [self.viewer_of(version, history.viewer, before=False) for version in oldest_first]
+        read = values_after(history.store, oldest_first, budget, viewers)
+        visible = (
+            None if values is None else visible_values(history.type, values, viewer)
+            for values, viewer in zip(read, viewers, strict=True)
+        )
+        attributes = blame(zip(oldest_first, visible, strict=True), budget)
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:

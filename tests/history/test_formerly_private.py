@@ -159,3 +159,20 @@ def test_values_that_were_private_in_an_earlier_type_stay_hidden(tmp_path: Path,
         shown = {"secret": {"from": None, "to": "seal"}}
         assert api.get("/history/articles/a/diff", "reader").data == shown
     api.accounts.close()
+
+
+def test_blame_does_not_name_commits_in_which_the_value_was_private(api: Api) -> None:
+    write(api.root, schema(private=False))
+    commit(api.root, 2)
+    api.site.refresh()
+    assert set(read(api, "/history/articles/a/blame").data) == {"title", "box", "boxes", "zone"}
+    write(api.root, {ARTICLE: article("Two", "walrus2")})
+    last = {"commit": commit_id(api.root, 3)}
+    api.site.refresh()
+    blamed = api.get("/history/articles/a/blame", "reader").data
+    assert blamed["secret"].items() >= last.items()
+
+
+def commit_id(root: Path, hour: int) -> str:
+    commit(root, hour)
+    return git(root, "rev-parse", "HEAD").strip()

@@ -526,3 +526,46 @@ def test_uncommitted_changes_show_nothing_that_the_committed_schema_hides(
     api.site.refresh()
     assert [one["path"] for one in api.get(listed, "editor").data] == ["content/notes/new.yaml"]
     api.accounts.close()
+
+
+def linked(root: Path, *, linking: bool) -> Api:
+    """Return a site with an article whose relations and private values are empty unless `linking`."""
+    attributes = {
+        "title": STRING,
+        "one": relation("manyToOne", "post"),
+        "about": {"type": "relation", "relation": "morphToMany"},
+        "box": {"type": "component", "component": "page.box"},
+    }
+    relations = "one: plan\nabout: [{__type: api::vault.vault, documentId: v}]\n" if linking else ""
+    write(
+        root,
+        {
+            "site.yaml": SITE,
+            **component("page.box", {"label": STRING, "code": {"type": "string", "private": True}}),
+            **collection("article", attributes),
+            **collection("post", {"title": STRING}, drafts=True),
+            **collection("vault", {"title": STRING}),
+            "content/posts/plan.draft.yaml": "title: Plan\n",
+            "content/vaults/v.yaml": "title: V\n",
+            "content/articles/a.yaml": f"title: A\nbox: {{label: L, code: x}}\n{relations}",
+        },
+    )
+    commit_all(root)
+    code = "y" if linking else "x"
+    file = f"title: B\nbox: {{label: L, code: {code}}}\n{relations}"
+    write(root, {"content/articles/a.yaml": file})
+    commit(root, 1)
+    made = make(root, {})
+    made.token("reader", may=["article.find", "post.find", "history.read"])
+    return made
+
+
+def test_blame_shows_nothing_of_hidden_relations_and_private_values(tmp_path: Path) -> None:
+    one, other = (linked(tmp_path / str(linking), linking=linking) for linking in (True, False))
+    shown = [answers(api, "reader")["/history/articles/a/blame"] for api in (one, other)]
+    assert shown[0] == shown[1]
+    blamed = one.get("/history/articles/a/blame", "reader").data
+    first, second = git(one.root, "rev-list", "--reverse", "main").split()
+    assert {name: each["commit"] for name, each in blamed.items()} == {"title": second, "box": first}
+    for api in (one, other):
+        api.accounts.close()
