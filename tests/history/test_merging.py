@@ -155,16 +155,27 @@ def test_a_merged_branch_is_reported_as_nothing(api: Api) -> None:
 
 
 def test_fast_forward(api: Api) -> None:
-    api.put("/api/notes/one?branch=next", {"title": "Theirs"})
     new = api.post("/api/notes?branch=next", {"title": "New"}).data["documentId"]
-    api.ask("DELETE", "/api/notes/two?branch=next")
     made = merge(api)
     assert (made.data["result"], made.data["commit"], made.data["documents"]) == (
         "fast-forward",
         head(api, "next"),
-        3,
+        1,
     )
     assert head(api) == head(api, "next")
+    assert sorted(api.get("/api/notes").ids) == sorted(["one", "two", new])
+    clean(api)
+
+
+def test_only_served_states_are_first_parents(api: Api) -> None:
+    before = head(api)
+    api.put("/api/notes/one?branch=next", {"title": "Theirs"})
+    new = api.post("/api/notes?branch=next", {"title": "New"}).data["documentId"]
+    api.ask("DELETE", "/api/notes/two?branch=next")
+    made = merge(api)
+    assert (made.data["result"], made.data["commit"], made.data["documents"]) == ("merge", head(api), 3)
+    assert parents(api) == [before, head(api, "next")]
+    assert len(set(git(api.root, "rev-parse", "main^{tree}", "next^{tree}").split())) == 1
     assert sorted(api.get("/api/notes").ids) == sorted(["one", new])
     clean(api)
 
@@ -700,8 +711,9 @@ def test_into_a_branch_that_is_not_checked_out(api: Api) -> None:
     assert (note["title"], note["summary"]) == ("Next", "Other")
     assert (head(api), (api.root / ".git/index").read_bytes()) == (before, index)
     assert api.read("content/notes/one.md") == "mine\n"
-    assert merge(api, "other", into="next").data["result"] == "fast-forward"
-    assert head(api, "next") == head(api, "other")
+    before = head(api, "next")
+    assert merge(api, "other", into="next").data["result"] == "merge"
+    assert parents(api, "next") == [before, head(api, "other")]
     git(api.root, "fsck", "--strict")
 
 
@@ -709,8 +721,8 @@ def test_the_served_branch_is_merged_into_another(api: Api) -> None:
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     before = head(api)
     assert merge(api, "main", into="next").data["result"] == "merge"
-    assert merge(api).data["result"] == "fast-forward"
-    assert (head(api), parents(api)[1]) == (head(api, "next"), before)
+    assert merge(api).data["result"] == "merge"
+    assert parents(api) == [before, head(api, "next")]
     clean(api)
 
 

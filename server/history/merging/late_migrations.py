@@ -80,7 +80,8 @@ def bring_along(past: PastStates, sides: Sides) -> BroughtAlong:
     documents = Counter[str]()
     for replay in replays[1:]:
         documents.update(replay.documents)
-    brought = Sides(*(replay.commit_result() for replay in replays))
+    results = [replay.commit_result() for replay in replays]
+    brought = Sides(results[0], results[1], results[2])
     missing = sorted({name for replay in replays[1:] for name in replay.missing})
     ours_after = replays[1]
     return BroughtAlong(brought, ours_after.changes(), documents, tuple(missing), tuple(ours_after.names))

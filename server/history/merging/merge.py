@@ -253,7 +253,7 @@ class Merger:
     # --- into a branch that is not checked out ---------------------------------------------------------
 
     def _into_other(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
-        sides = sides_of(self.root, branch_commit(self.root, into), theirs)
+        sides = sides_of(self.past.log, branch_commit(self.root, into), theirs)
         if sides.is_merged:
             return Merge(into, "nothing", sides.ours)
         files = CommittedFiles(self.root, self.past.at(sides.ours).known.blobs)
@@ -269,7 +269,7 @@ class Merger:
 
     def _into_served(self, request: MergeRequest, into: str, theirs: str, today: Settings) -> Merge:
         self.site.committer.flush()
-        sides = sides_of(self.root, head_commit(self.root), theirs)
+        sides = sides_of(self.past.log, head_commit(self.root), theirs)
         if sides.is_merged:
             return Merge(into, "nothing", sides.ours)
         ready = self._ready(request, sides, Changeset(self.root), today)

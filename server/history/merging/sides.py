@@ -10,6 +10,7 @@ from server.history.merging.names import find_reserved
 from server.paths import STATE_FOLDER
 from server.storage.git.branches import merge_base
 from server.storage.git.checkout import folders_above
+from server.storage.git.log import CommitLog
 from server.storage.git.repository import Staged
 from server.storage.git.tree import changed_files, read_named
 from server.storage.read import MAX_FILE_BYTES
@@ -21,19 +22,20 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base."""
+    """The three commits in a merge: `theirs` is merged into `ours`, and `base` is their merge base.
+
+    `is_forward` is True if our branch can advance to `theirs` and still have all that it ever contained, and
+    nothing else, as its first parents.
+    """
 
     base: str
     ours: str
     theirs: str
+    is_forward: bool = False
 
     @property
     def is_merged(self) -> bool:
         return self.base == self.theirs
-
-    @property
-    def is_forward(self) -> bool:
-        return self.base == self.ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +68,12 @@ class Version:
         return self.document.path
 
 
-def sides_of(root: Path, ours: str, theirs: str) -> Sides:
-    base = merge_base(root, ours, theirs)
+def sides_of(log: CommitLog, ours: str, theirs: str) -> Sides:
+    base = merge_base(log.root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no common ancestor")
-    return Sides(base, ours, theirs)
+    log.update(theirs)
+    return Sides(base, ours, theirs, log.commits[theirs].parents[:1] == (ours,))
 
 
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
