@@ -1,6 +1,6 @@
-"""Former public addresses of published documents, taken from the git history.
+"""Former public addresses of published documents, taken from the git history of the served branch.
 
-Omits the addresses of documents that the schema hid at the time.
+Omits the addresses of documents that the schema hid at the time, and those that existed only on a branch.
 """
 
 import re
@@ -25,7 +25,7 @@ from server.history.past import PastStates
 from server.schema.model import Schema, Type
 from server.site.site import State
 from server.storage.files import is_utf_8
-from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit
+from server.storage.git.log import CERTAIN_RENAME_PERCENT, Commit, read_merges
 from server.storage.git.tree import read_named
 from server.storage.read import MAX_FILE_BYTES, decode, parse
 from server.write.renaming.renames import MAX_COMMITS
@@ -58,6 +58,7 @@ class FormerAddresses:
         self._rules: tuple[object, ...] = ()
         # by commit and path; "" for a version without an address
         self._addresses: dict[tuple[str, str], str] = {}
+        self._merges: dict[str, Commit] = {}  # by id, with the changes from their first parents
 
     def of(
         self, state: State, head: str, documents: Iterable[Document], types: Collection[Type]
@@ -76,11 +77,20 @@ class FormerAddresses:
             rules = (state.schema, state.settings.urls, state.settings.locales, reader.uids)
             if self._rules != rules:
                 self._rules, self._addresses = rules, {}
-            commits = islice(self.past.log.before(head), MAX_COMMITS)
-            versions = list(islice(_versions(commits, documents), MAX_VERSIONS))
+            versions = list(islice(_versions(self._served(head), documents), MAX_VERSIONS))
             self._read(versions, reader)
             found = ((v.owner, self._addresses[v.commit, v.path]) for v in versions)
             return [(owner, address) for owner, address in found if address]
+
+    def _served(self, head: str) -> Iterator[Commit]:
+        """Yield the commits that were served, newest first, each with its changes from the one before.
+
+        The commits of a merged branch were not served, so its addresses never were public.
+        """
+        commits = list(islice(self.past.log.main_line(head), MAX_COMMITS))
+        merges = [one.id for one in commits if len(one.parents) > 1 and one.id not in self._merges]
+        self._merges.update((one.id, one) for one in read_merges(self.past.site.root, merges))
+        return (self._merges.get(one.id, one) for one in commits)
 
     def _read(self, versions: Iterable[Version], reader: "_Reader") -> None:
         """Add the addresses of `versions` to the cache, and remove all other addresses."""

@@ -3,7 +3,7 @@
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from pathlib import Path
@@ -167,20 +167,18 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
     As in git, `COMMIT` includes a commit and its ancestors, and `^COMMIT` excludes them. Raises GitError.
     """
-    output = git_or_fail(
-        root,
-        "log",
-        "-c",
-        "-M",
-        f"-l{MAX_RENAMED_FILES}",
-        "-z",
-        *([] if most is None else [f"-n{most}"]),
-        "--no-show-signature",
-        "--name-status",
-        f"--format={_FORMAT}",
-        "--stdin",
-        stdin="\n".join([*revisions, ""]),
-    )
+    return _read(root, revisions, "-c", *([] if most is None else [f"-n{most}"]))
+
+
+def read_merges(root: Path, ids: Collection[str]) -> list[Commit]:
+    """Return merge commits with the files that differ from their first parent. Raises GitError."""
+    return _read(root, ids, "--no-walk=unsorted", "--first-parent", "-m") if ids else []
+
+
+def _read(root: Path, revisions: Iterable[str], *options: str) -> list[Commit]:
+    command = ("log", *options, "-M", f"-l{MAX_RENAMED_FILES}", "-z", "--no-show-signature", "--name-status")
+    stdin = "\n".join([*revisions, ""])
+    output = git_or_fail(root, *command, f"--format={_FORMAT}", "--stdin", stdin=stdin)
     # `--relative` has no effect on the files listed for merges, so the prefix is removed here.
     return list(_parse(output, prefix_of(root)))
 

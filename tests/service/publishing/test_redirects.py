@@ -132,6 +132,46 @@ def test_drafts_that_a_key_marks_are_not_told(root: Path) -> None:
     assert redirects(root) == {"/one": "/two"}
 
 
+def on_branch(root: Path) -> None:
+    """Create the branch `plan`, on which a slug and a file are renamed twice."""
+    git(root, "checkout", "-qb", "plan")
+    for slug, name in (("secret", "secret"), ("mist", "us")):
+        write(root, {"content/articles/fog.md": article(slug)})
+        before = "about" if name == "secret" else "secret"
+        git(root, "mv", f"content/pages/{before}.json", f"content/pages/{name}.json")
+        commit_all(root)
+    git(root, "checkout", "-q", "main")
+
+
+FROM_PLAN = {"/about": "/us/", "/articles/fog": "/articles/mist"}
+
+
+@pytest.mark.parametrize("moved_on", [False, True])
+def test_addresses_that_existed_only_on_a_branch_are_not_told(root: Path, moved_on: bool) -> None:
+    on_branch(root)
+    if moved_on:
+        change(root, "content/articles/ferry.yaml", "title: Ferry\nslug: boat\n")
+    git(root, "merge", "-q", "--no-ff", "-m", "Merge", "plan")
+    more = {"/articles/ferry": "/articles/boat"} if moved_on else {}
+    assert redirects(root) == FROM_PLAN | more
+    change(root, "content/articles/fog.md", article("haze"))
+    assert redirects(root) == {**FROM_PLAN, **more, **dict.fromkeys(SERVED_SLUGS, "/articles/haze")}
+
+
+SERVED_SLUGS = ("/articles/fog", "/articles/mist")
+
+
+def test_addresses_of_a_branch_that_was_merged_over_the_api_are_not_told(make_api: MakeApi) -> None:
+    api = make_api(FILES)
+    commit_all(api.root)
+    api.site.refresh()
+    assert api.ask("POST", "/branches", json={"name": "plan"}).status == 201
+    for slug in ("secret", "mist"):
+        assert api.put("/api/articles/fog?branch=plan", {"slug": slug}).status == 200
+    assert api.ask("POST", "/branches/plan/merge", json={}).status == 200
+    assert [one["from"] for one in api.get("/redirects").data] == ["/articles/fog"]
+
+
 def test_an_attribute_that_was_private_is_not_told(root: Path) -> None:
     def schema(**slug: Any) -> dict[str, str]:
         return collection("page", {"title": STRING, "slug": {"type": "uid", **slug}})
