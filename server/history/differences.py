@@ -190,7 +190,8 @@ def _in_type(content: Content, earlier: Type, type_: Type, viewer: Viewer | None
         for name, old in earlier.attributes.items()
         if name not in hidden and (new := type_.attributes.get(name)) and _holds_the_same(old, new)
     }
-    return Content(values, tuple(name for name in content.unread if name.partition(".")[0] not in hidden))
+    unread = (name for name in content.unread if name.partition(".")[0] not in hidden)
+    return Content(values, tuple(one for one in unread if not viewer or viewer.sees_key(earlier, one)))
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:

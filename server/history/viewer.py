@@ -31,9 +31,27 @@ class Viewer:
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
-        if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
+        if attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
-        return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
+        return self._may_show(attribute)
+
+    def _may_show(self, attribute: Attribute) -> bool:
+        leads_to = attribute.target if attribute.type == "relation" else None
+        return attribute.visible and (not leads_to or may_find(self.actor, leads_to))
+
+    def sees_key(self, type_: Type, path: str) -> bool:
+        """Return whether no schema hides a key, such as `box.code`, that may belong to no attribute now."""
+        return all(
+            self._sees_key(schema, type_.uid, path.split(".")) for schema in (self.state.schema, *self.others)
+        )
+
+    def _sees_key(self, schema: Schema, uid: str, keys: list[str]) -> bool:
+        type_ = schema.types.get(uid)
+        attribute = type_.attributes.get(keys[0]) if type_ else None
+        if attribute is None or not self._may_show(attribute):
+            return attribute is None
+        components = (attribute.component, *attribute.components) if keys[1:] else ()
+        return all(self._sees_key(schema, component, keys[1:]) for component in components if component)
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
         types = (schema.types.get(type_.uid) for schema in self.others)

@@ -387,7 +387,6 @@ def _drafts_of(caller: Caller, type_: Type) -> bool:
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the visible keys in a version's file that the current schema doesn't define."""
-    visible = {attribute.name for attribute in history.attributes}
-    names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
-    return [name for name, first in names if first in visible or first not in history.type.attributes]
+    """Return the keys in a version's file that the current schema doesn't define and no schema hides."""
+    names = content.unread if content else ()
+    return [name for name in names if history.viewer.sees_key(history.type, name)]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.git import commit_all, git
 from tests.history.test_past import commit
-from tests.sites import STRING, Api, collection, component, make, write
+from tests.sites import STRING, Api, collection, component, make, relation, write
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -158,6 +158,36 @@ def test_values_that_were_private_in_an_earlier_type_stay_hidden(tmp_path: Path,
         assert api.get("/history/articles/a", "reader").data[0]["action"] == "rename"
         shown = {"secret": {"from": None, "to": "seal"}}
         assert api.get("/history/articles/a/diff", "reader").data == shown
+    api.accounts.close()
+
+
+def test_unread_keys_that_were_private_are_not_named(tmp_path: Path) -> None:
+    private = {"type": "string", "private": True}
+    old = {
+        "title": STRING,
+        "box": BOX,
+        "gone": private,
+        "open": STRING,
+        "vault": relation("oneToOne", "vault"),
+    }
+    boxes = component(
+        "page.box", {"label": STRING, "code": private, "pin": {"type": "integer", "private": True}}
+    )
+    file = "title: {}\ngone: walrus\nopen: x\nvault: v\nbox: {{label: [], code: walrus, pin: walrus}}\n"
+    vaults = {**collection("vault", {"title": STRING}), "content/vaults/v.yaml": "title: V\n"}
+    write(tmp_path, {"site.yaml": SITE, **boxes, **vaults, **collection("article", old)})
+    write(tmp_path, {ARTICLE: file.format("One")})
+    commit_all(tmp_path)
+    boxes = component("page.box", {"label": STRING, "pin": {"type": "integer", "private": True}})
+    write(tmp_path, {**boxes, **collection("article", {"title": STRING, "box": BOX})})
+    write(tmp_path, {ARTICLE: "title: Two\nbox: {label: [], pin: walrus}\n"})
+    commit(tmp_path, 1)
+    api = make(tmp_path, {})
+    api.token("reader", may=["article.find", "history.read"])
+    for query in ("", "?from=main~1"):
+        unread = read(api, f"/history/articles/a/diff{query}").body["meta"]["unread"]
+        assert unread == {"from": ["open", "box.label"], "to": ["box.label"]}
+    assert "vault" in read(api, "/history/articles/a/diff", "full").body["meta"]["unread"]["from"]
     api.accounts.close()
 
 
