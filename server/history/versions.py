@@ -255,6 +255,10 @@ def _version(
     )
 
 
+def version_in(commit: Commit, change: FileChange, claim: Claim) -> Version:
+    return _version(claim.type, commit, change, claim, claim)
+
+
 def date_of(version: Version, root: Path) -> str | None:
     """Return when a version was committed, or when a file with uncommitted changes was saved.
 

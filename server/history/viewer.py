@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from server.auth.draft_visibility import may_read_drafts
+from server.auth.draft_visibility import may_read_drafts, may_see_all
 from server.auth.permissions import Actor, may_find
 from server.documents.document import PUBLISHED
 from server.schema.model import Attribute, Schema, Type
@@ -52,6 +52,26 @@ class Viewer:
             return attribute is None
         components = (attribute.component, *attribute.components) if keys[1:] else ()
         return all(self._sees_key(schema, component, keys[1:]) for component in components if component)
+
+    def may_miss(self, type_: Type) -> bool:
+        """Return whether documents of a content type can contain anything that is hidden from the actor."""
+        return any(self._may_miss(schema, type_.uid, set()) for schema in (self.state.schema, *self.others))
+
+    def _may_miss(self, schema: Schema, uid: str, seen: set[str]) -> bool:
+        type_ = schema.types.get(uid)
+        if type_ is None or uid in seen:
+            return False
+        seen.add(uid)
+        for attribute in type_.attributes.values():
+            target = schema.types.get(attribute.target or "")
+            if attribute.derived:
+                continue
+            if attribute.type == "relation" and not (target and may_see_all(self.actor, target)):
+                return True
+            components = (attribute.component, *attribute.components)
+            if not attribute.visible or any(self._may_miss(schema, c, seen) for c in components if c):
+                return True
+        return False
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
         types = (schema.types.get(type_.uid) for schema in self.others)

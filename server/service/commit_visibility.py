@@ -1,5 +1,7 @@
 """Filter for commit messages that could mention content hidden from the caller (docs/history.md)."""
 
+from collections.abc import Collection
+
 from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
 from server.history.versions import Timeline
@@ -12,12 +14,17 @@ NEUTRAL_MESSAGE = "Changed documents"
 _DOCUMENT = "Bifolio-Document: "
 
 
-def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
-    """Return the commit's message, or a neutral message if it could mention content hidden from the actor."""
+def message_for(
+    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden: Collection[str] = ()
+) -> str:
+    """Return the commit's message, or a neutral message if it could mention content hidden from the actor.
+
+    `hidden` contains the paths of documents in which the actor sees no change.
+    """
     actor = changes.actor
-    if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
+    if actor.everything or (not hidden and _sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message
-    visible_names = _visible_names(commit, timeline, changes) if _DOCUMENT in commit.message else ()
+    visible_names = _visible_names(commit, timeline, changes, hidden) if _DOCUMENT in commit.message else ()
     trailers = [
         line
         for line in commit.message.splitlines()
@@ -37,11 +44,15 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
     return all(may_see_file(actor, claim) for claim in subjects.claims)
 
 
-def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
+def _visible_names(
+    commit: Commit, timeline: Timeline, changes: ChangeFilter, hidden: Collection[str]
+) -> set[str]:
     """Return the names, such as `article/ID`, of the visible documents and media files in a commit."""
     names = set()
     for change in commit.changes:
         claim, seen = timeline.claims.get(change.path), changes.change(commit, change)
+        if change.path in hidden:
+            continue
         if claim is not None and seen is not None and seen.path == change.path:
             names.add(f"{claim.type.singular}/{claim.document_id}")
         elif claim is None and may_find(changes.actor, UPLOAD) and (key := media_key(change.path)):

@@ -1,7 +1,8 @@
 """Document history: comparing and restoring versions, and finding where each value came from."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any
 
 from server.auth.draft_visibility import has_draft_permission, may_read_drafts
@@ -21,8 +22,18 @@ from server.history.exposure import shows_more
 from server.history.former_layouts import FormerLayouts
 from server.history.past import PastStates, selection
 from server.history.restore import restore_values
-from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
+from server.history.versions import (
+    ACTIONS,
+    Deleted,
+    Timeline,
+    Version,
+    Versions,
+    deleted_documents,
+    version_in,
+)
 from server.history.viewer import Viewer
+from server.history.visible_changes import show_changes
+from server.index.budget import Budget
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Schema, Type
 from server.service.change_visibility import ChangeFilter, change_filter
@@ -35,6 +46,9 @@ from server.storage.git.branches import merge_base
 from server.storage.git.log import Commit
 from server.storage.git.times import CommitTimes
 from server.storage.store import Store
+
+_PART = 20  # The last visible change is usually among so many versions.
+HiddenUpdates = Mapping[str, Collection[str]]  # by commit id: the paths of documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,12 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
+    """A document version that a commit changed, in the file at `path`.
 
+    `action` is "create", "update", "delete" or "rename".
+    """
+
+    path: str
     type: Type
     document_id: str
     locale: str
@@ -200,10 +218,49 @@ class Histories:
         seen, root = self._changes(caller, timeline.head).change, self.site.root
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
-    def message(self, caller: Caller, commit: Commit) -> str:
+    def message(self, caller: Caller, hidden: HiddenUpdates, commit: Commit) -> str:
         """Return the commit's message, or a neutral message if it could mention hidden content."""
         timeline = self._versions.timeline(caller.state)
-        return message_for(commit, timeline, self._changes(caller, timeline.head))
+        changes = self._changes(caller, timeline.head)
+        return message_for(commit, timeline, changes, hidden.get(commit.id, ()))
+
+    def hidden_updates(self, caller: Caller, commits: Iterable[Commit | None]) -> HiddenUpdates:
+        """Return the documents in which the caller sees no change. Raises LimitError.
+
+        Documents that are not examined, because there are too many, are also returned.
+        """
+        if caller.actor.everything:
+            return {}
+        claims, viewer = self._versions.timeline(caller.state).claims, Viewer(caller.actor, caller.state)
+        updates = [
+            (commit.id, version_in(commit, change, claims[change.path]))
+            for commit in {one.id: one for one in commits if one}.values()
+            for change in commit.changes
+            if change.status == "M" and change.path in claims
+        ]
+        versions, store = [version for _, version in updates], self.store(caller.state)
+        shown = self._shown(versions, viewer, store, caller.budget, unexamined=False)
+        hidden: dict[str, set[str]] = {}
+        for (commit_id, version), is_shown in zip(updates, shown, strict=True):
+            if not is_shown:
+                hidden.setdefault(commit_id, set()).add(version.path)
+        return hidden
+
+    def visible(self, history: DocumentHistory, versions: Sequence[Version]) -> list[Version]:
+        """Return only the versions in which the caller sees a change. Raises LimitError.
+
+        Versions that are not examined, because there are too many, are also returned.
+        """
+        budget = history.caller.budget
+        return [
+            *compress(versions, self._shown(versions, history.viewer, history.store, budget, unexamined=True))
+        ]
+
+    def _shown(
+        self, versions: Sequence[Version], viewer: Viewer, store: Store, budget: Budget, *, unexamined: bool
+    ) -> list[bool]:
+        viewers = [self.viewer_of(version, viewer) for version in versions]
+        return show_changes(store, versions, viewers, budget, unexamined=unexamined)
 
     def viewer_of(self, version: Version, viewer: Viewer, *, before: bool = True) -> Viewer:
         """Return a viewer from whom everything is hidden that was private after a change, or before it."""
@@ -225,7 +282,7 @@ class Histories:
             since = self.past.resolve(since) if since else to
             sides = [(since, since_status), (to, "")]
         else:
-            since = self._before_last(versions, to)
+            since = self._before_last(history, versions, to)
             sides = [(since, ""), (to, "")] if since else [(to, "")]
         history, contents = self._contents(history, *sides)
         before, after = contents if len(contents) == 2 else (None, *contents)
@@ -341,16 +398,18 @@ class Histories:
     def store(self, state: State) -> Store:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
-    def _before_last(self, versions: list[Version], to: str) -> str:
+    def _before_last(self, history: DocumentHistory, versions: list[Version], to: str) -> str:
         """Return the commit before the document's last change, or "" if that change created the document.
 
-        Changes after the commit `to` are ignored.
+        Ignores changes after the commit `to`, and changes that the caller doesn't see.
         """
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
             versions = [version for version in versions if version.commit and version.commit.id in earlier]
-        return versions[0].parent if versions else to or self.past.require_commits()
+        parts = (versions[start : start + _PART] for start in range(0, len(versions), _PART))
+        last = next((version for part in parts for version in self.visible(history, part)), None)
+        return last.parent if last else to or self.past.require_commits()
 
 
 def require_history(caller: Caller, action: str = "read") -> None:
@@ -372,7 +431,7 @@ def _documents_of(
         ):
             continue
         status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
-        yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
+        yield CommittedDocument(change.path, claim.type, claim.document_id, claim.locale, status, action)
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:

@@ -635,9 +635,68 @@ def test_differences_in_hidden_values_are_not_listed(api: Api) -> None:
     api.site.refresh()
     api.token("reader", may=["list.find", "note.find", "history.read"])
     assert list(api.get("/history/lists/all/diff").data) == ["notes"]
-    assert api.get("/history/lists/all/diff", "reader").data == {}
-    assert api.get("/history/lists/all").data[0]["attributes"] == ["notes"]
-    assert api.get("/history/lists/all", "reader").data[0]["attributes"] == []
+    assert api.get("/history/lists/all/diff", "reader").data["notes"] == {"from": None, "to": ["one"]}
+    assert [one["attributes"] for one in api.get("/history/lists/all").data] == [
+        ["notes"],
+        ["title", "notes"],
+    ]
+    assert brief(api.get("/history/lists/all", "reader")) == [
+        (NEUTRAL, "en", "published", "create", ["title", "notes"])
+    ]
+
+
+def test_commits_that_change_only_hidden_values_are_hidden(api: Api) -> None:
+    plans = collection("plan", {"title": STRING})
+    secret = {"type": "string", "private": True}
+    lists = collection("list", {"title": STRING, "secret": secret, "plan": relation("manyToOne", "plan")})
+    write(
+        api.root,
+        {**plans, **lists, "content/plans/p.yaml": "title: P\n", "content/lists/b.yaml": "title: B\n"},
+    )
+    write(api.root, {"content/lists/a.yaml": "title: A\n"})
+    commit(api.root, 1, "Begin lists")
+    told = "Note the plan\n\nBifolio-Document: list/a\nBifolio-Document: list/b\n"
+    versions = (
+        ("title: One\n", "B", "Call it One"),
+        ("title: One\nsecret: plan\n", "B", "Note the plan\n\nBifolio-Document: list/a\n"),
+        ("title: One\nsecret: plan\nplan: p\n", "B", "Link the plan"),
+        ("title: One\nsecret: plans\nplan: p\n", "C", told),
+    )
+    for hour, (first, second, message) in enumerate(versions, start=2):
+        write(api.root, {"content/lists/a.yaml": first, "content/lists/b.yaml": f"title: {second}\n"})
+        commit(api.root, hour, message)
+    api.site.refresh()
+    api.token("reader", may=["list.find", "history.read"])
+    assert brief(api.get("/history/lists/a", "reader")) == [
+        ("Call it One", "en", "published", "update", ["title"]),
+        (NEUTRAL, "en", "published", "create", ["title"]),
+    ]
+    trailer = f"{NEUTRAL}\n\nBifolio-Document: list/b"
+    assert brief(api.get("/history/lists/b", "reader"))[0] == (
+        trailer,
+        "en",
+        "published",
+        "update",
+        ["title"],
+    )
+    assert api.get("/history/lists/a/diff", "reader").data == {"title": {"from": "A", "to": "One"}}
+    listed = [
+        (one["message"], [document["documentId"] for document in one["documents"]], one["count"])
+        for one in api.get("/history?type=list", "reader").data
+    ]
+    assert listed[:4] == [
+        (trailer, ["b"], 1),
+        (NEUTRAL, [], 0),
+        (NEUTRAL, [], 0),
+        ("Call it One", ["a"], 1),
+    ]
+    assert [one["message"].partition("\n")[0] for one in api.get("/history/lists/a").data] == [
+        "Note the plan",
+        "Link the plan",
+        "Note the plan",
+        "Call it One",
+        "Begin lists",
+    ]
 
 
 def test_true_and_one_differ(api: Api) -> None:

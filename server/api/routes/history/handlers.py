@@ -21,10 +21,11 @@ from server.history.versions import Deleted, Version
 from server.history.viewer import Viewer
 from server.query.parse import pagination, read_page
 from server.schema.model import Attribute
-from server.service.history import DocumentHistory, Histories, require_history
+from server.service.history import CommittedDocument, DocumentHistory, Histories, require_history
 from server.service.read import Caller
 from server.service.write import Writes
 from server.site.site import Site, State
+from server.storage.git.log import Commit
 
 
 def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> None:
@@ -44,13 +45,16 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
     def whole() -> Response:
         caller, params = permitted("read"), parameters(request)
         commits = histories.commits(caller, **selected_by(params))
-        message = partial(histories.message, caller)
-        return _page(
-            commits,
-            params,
-            caller.state,
-            lambda part: [of_site(commit, documents, message) for commit, documents in part],
-        )
+
+        def rendered(part: Sequence[tuple[Commit, list[CommittedDocument]]]) -> list[Any]:
+            hidden = histories.hidden_updates(caller, (commit for commit, _ in part))
+            message = partial(histories.message, caller, hidden)
+            return [
+                of_site(commit, [d for d in documents if d.path not in hidden.get(commit.id, ())], message)
+                for commit, documents in part
+            ]
+
+        return _page(commits, params, caller.state, rendered)
 
     @handles("findUncommitted")
     def not_committed() -> Response:
@@ -73,9 +77,10 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         caller = permitted()
         type_, found = histories.deleted(caller, api_id)
         store, viewer = histories.store(caller.state), Viewer(caller.actor, caller.state)
-        message = partial(histories.message, caller)
 
         def rendered(part: Sequence[Deleted]) -> list[Any]:
+            commits = (version.commit for _, versions in part for version in versions)
+            message = partial(histories.message, caller, histories.hidden_updates(caller, commits))
             viewers = [histories.viewer_of(versions[0], viewer) for _, versions in part]
             return shown_deleted(type_, part, store, viewers, caller.budget, message)
 
@@ -118,11 +123,13 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
             for version in one.versions
             if locale in (None, "", "*", version.locale) and status in (None, "", version.status)
         ]
+        found = histories.visible(one, found)
 
         def rendered(part: list[Version]) -> list[Any]:
             viewers = [histories.viewer_of(version, one.viewer) for version in part]
             values = values_of(one.store, part, one.caller.budget, viewers)
-            message = partial(histories.message, one.caller)
+            hidden = histories.hidden_updates(one.caller, (version.commit for version in part))
+            message = partial(histories.message, one.caller, hidden)
             return [
                 entry(version, pair, one, viewer, message)
                 for version, pair, viewer in zip(part, values, viewers, strict=True)

@@ -1,0 +1,47 @@
+"""Filter for versions of documents in which a viewer sees no change, such as that of a private attribute."""
+
+from collections.abc import Sequence
+
+from server.history.differences import changed_attributes, values_of
+from server.history.versions import Version
+from server.history.viewer import Viewer
+from server.index.budget import Budget
+from server.storage.store import Store
+
+MAX_EXAMINED = 500
+
+
+def show_changes(
+    store: Store,
+    versions: Sequence[Version],
+    viewers: Sequence[Viewer],
+    budget: Budget,
+    *,
+    unexamined: bool,
+) -> list[bool]:
+    """Return for each version whether its viewer is allowed to know that something changed.
+
+    Reads only updates of content types in which something can be hidden from the viewer, and at most
+    MAX_EXAMINED of them. `unexamined` is the result for the others. Raises LimitError.
+    """
+    misses: dict[tuple[int, ...], bool] = {}
+    doubtful = []
+    for number, (version, viewer) in enumerate(zip(versions, viewers, strict=True)):
+        if version.action != "update" or version.type is None or viewer.actor.everything:
+            continue
+        key = (id(version.type), *map(id, viewer.others))
+        if key not in misses:
+            misses[key] = viewer.may_miss(version.type)
+        if misses[key]:
+            doubtful.append(number)
+    shown = [True] * len(versions)
+    for number in doubtful[MAX_EXAMINED:]:
+        shown[number] = unexamined
+    examined = doubtful[:MAX_EXAMINED]
+    read = [versions[number] for number in examined], [viewers[number] for number in examined]
+    values = values_of(store, read[0], budget, read[1])
+    for number, version, viewer, (before, after) in zip(examined, *read, values, strict=True):
+        if version.type and before is not None and after is not None:
+            attributes = viewer.attributes(version.type)
+            shown[number] = bool(changed_attributes(attributes, before, after, viewer))
+    return shown
