@@ -239,6 +239,14 @@ def _shows_the_same(schema: Schema, earlier: Schema, uid: str) -> bool:
 # A key whose value is on the same line and does not continue on the next line.
 _LINE = rb"^(%b:[ \t]+[^\s|>&*\[{#!%%@`][^\r\n]*)\r?\n(?=[^\s-]|\Z)"
 _WORD = rb"(?<![A-Za-z0-9_])%b(?![A-Za-z0-9_])"
+# A list, mapping or quoted text that continues on the next line, which could then look like a key; or the end
+# of a YAML document.
+_OPEN = re.compile(
+    rb"""^\.\.\.
+    |(?:^|[:?-][ \t]+)[\[{](?![^\r\n]*[\]}][ \t]*(?:[#][^\r\n]*)?\r?$)
+    |(?:^|[:?,-][ \t]+|[\[{,])(?:"(?:[^"\\\r\n]|\\.)*|'(?:[^'\r\n]|'')*)\r?$""",
+    re.MULTILINE | re.VERBOSE,
+)
 _ENDS_OF_MATTER = re.compile(rb"^---[ \t]*\r?$", re.MULTILINE)
 
 
@@ -253,6 +261,8 @@ def key_lines(path: str, data: bytes, names: Iterable[str]) -> str | None:
             return None
         data = data[ends[0] : ends[1]].rstrip(b"-\r\t ")
     elif not path.endswith(YAML):
+        return None
+    if _OPEN.search(data):
         return None
     found: list[bytes] = []
     for name in dict.fromkeys(names):

@@ -1,6 +1,6 @@
 """The quick reading of single keys, which must find the same values as reading the whole file."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.formats.tree import SyntaxProblem
@@ -22,6 +22,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
+@settings(max_examples=300)
 @given(st.lists(PIECES, max_size=6).map("".join), st.sampled_from(["a.md", "a.yaml"]))
 def test_lines_of_keys_have_the_same_values_as_the_file(text: str, path: str) -> None:
     text = f"---\n{text}---\nslug: body\n" if path == "a.md" else text
